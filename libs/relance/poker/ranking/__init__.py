@@ -1,0 +1,28 @@
+"""Rankings of hands: `RANKINGS[name].best(hole, board)`, bigger is better, None = no qualifying low."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from relance.poker.ranking.high import Omaha, Standard
+
+__all__ = ["RANKINGS", "Ranking"]
+
+
+class Ranking(Protocol):
+    """One way to rank hands. Cards are numbers 0 to 51 and distinct; scores compare within one ranking only."""
+
+    @property
+    def name(self) -> str:
+        """Key in RANKINGS."""
+
+    def best(self, hole: Sequence[int], board: Sequence[int]) -> int | None:
+        """Score of the best hand, bigger is better; None when no hand qualifies (H5)."""
+
+    def describe(self, hole: Sequence[int], board: Sequence[int]) -> str:
+        """The best hand in the field's words."""
+
+
+_ALL: tuple[Ranking, ...] = (Standard("standard"), Omaha("omaha"))
+
+RANKINGS: Mapping[str, Ranking] = {ranking.name: ranking for ranking in _ALL}
+"""Every ranking by its name, which is what a game's row names."""
