@@ -1,0 +1,110 @@
+"""A connection to NATS that comes back for ever. Nothing here waits for NATS unless it is asked to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import nats.errors
+import structlog
+from nats.aio.client import Client
+
+log = structlog.get_logger(__name__)
+
+OnConnect = Callable[[Client], Awaitable[None]]
+OnChange = Callable[[], Awaitable[None]]
+OnError = Callable[[Exception], Awaitable[None]]
+
+
+class Link:
+    """The connection: there, or not there yet."""
+
+    def __init__(self) -> None:
+        self.client = Client()
+        """The client; publishing on it while it is away is buffered by it or raises nats.errors.Error."""
+        self._up = asyncio.Event()
+
+    @property
+    def connected(self) -> bool:
+        """Whether NATS answers now."""
+        return self.client.is_connected
+
+    async def wait_connected(self) -> None:
+        """Return once NATS answers."""
+        while not self.connected:
+            self._up.clear()
+            await self._up.wait()
+
+
+@asynccontextmanager
+async def link(url: str, *, name: str, on_connect: OnConnect | None = None) -> AsyncIterator[Link]:
+    """Connect in the background and stay connected until the context ends.
+
+    `on_connect` is awaited after the first connection and after each reconnection: streams and consumers are made
+    there, for a NATS that was wiped has none. When it fails it is tried again.
+    """
+    made = Link()
+    changed = asyncio.Event()
+
+    async def up() -> None:
+        made._up.set()
+        changed.set()
+        log.info("nats connected")
+
+    async def down() -> None:
+        log.warning("nats away")
+
+    async def failed(error: Exception) -> None:
+        log.debug("nats error", error=type(error).__name__)
+
+    async def stay() -> None:
+        await _connect(made.client, url, name, up=up, down=down, failed=failed)
+        await up()
+        while True:
+            await changed.wait()
+            changed.clear()
+            if on_connect is not None and not await _prepared(on_connect, made.client):
+                await asyncio.sleep(0.5)
+                changed.set()
+
+    task = asyncio.create_task(stay())
+    try:
+        yield made
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await _close(made.client)
+
+
+async def _connect(client: Client, url: str, name: str, *, up: OnChange, down: OnChange, failed: OnError) -> None:
+    while True:
+        try:
+            await client.connect(
+                url, name=name, allow_reconnect=True, max_reconnect_attempts=-1, reconnect_time_wait=1,
+                connect_timeout=2, ping_interval=10, max_outstanding_pings=2,
+                reconnected_cb=up, disconnected_cb=down, error_cb=failed,
+            )  # fmt: skip
+        except (nats.errors.Error, OSError, TimeoutError) as error:
+            await failed(error)
+            await asyncio.sleep(0.25)
+        else:
+            return
+
+
+async def _prepared(on_connect: OnConnect, client: Client) -> bool:
+    if not client.is_connected:
+        return True  # it is called again on the next connection
+    try:
+        await on_connect(client)
+    except (nats.errors.Error, OSError, TimeoutError) as error:
+        log.warning("nats set-up failed", error=type(error).__name__, text=str(error))
+        return False
+    return True
+
+
+async def _close(client: Client) -> None:
+    try:
+        await asyncio.wait_for(client.close(), 2)
+    except (nats.errors.Error, OSError, TimeoutError) as error:
+        log.debug("nats close", error=type(error).__name__)

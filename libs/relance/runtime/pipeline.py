@@ -1,0 +1,231 @@
+"""What happens around every RPC, once: the caller's token, the request's id, refusals, faults, deadline, metrics.
+
+Handlers are wrapped when they are registered, not intercepted when they are called: an RPC pays one extra coroutine,
+a message on a stream pays nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+import secrets
+from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine
+from itertools import count
+from time import perf_counter
+from typing import Any, TypeVar
+
+import grpc
+import structlog
+from google.protobuf.message import DecodeError
+
+from relance.api.common.v1 import reason_pb2
+from relance.runtime import auth, errors, metrics
+from relance.runtime.auth import Context, KeyRing
+from relance.runtime.errors import Refused
+from relance.runtime.logging import request_id
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+REQUEST_ID_KEY = "x-request-id"
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_PROCESS = secrets.token_hex(4)
+_numbers = count(1)
+
+_kept: set[asyncio.Task[Any]] = set()
+
+
+async def shielded(work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`, which is finished even when the caller goes away.
+
+    grpc.aio cancels a handler at the client's deadline and when its connection breaks. Whatever must not stop half-way
+    (a posted command, a transaction whose outcome has to be known) runs in here.
+    """
+    task = asyncio.ensure_future(work)
+    _kept.add(task)
+    task.add_done_callback(_let_go)
+    return await asyncio.shield(task)
+
+
+def _let_go(task: asyncio.Task[Any]) -> None:
+    _kept.discard(task)
+    if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, errors.Refusal):
+        log.warning("shielded work failed", error=type(error).__name__)
+
+
+class Pipeline:
+    """Wraps the handlers of one server."""
+
+    def __init__(self, keyring: KeyRing, public: frozenset[str], deadline: float) -> None:
+        """`public`: full names (/package.Service/Method) of methods that need no token; `deadline`: longest time of a
+        unary call, seconds.
+        """
+        self._keyring, self._public, self._deadline = keyring, public, deadline
+        self.endless: set[asyncio.Task[Any]] = set()
+        """Tasks of public streams (health, reflection), which do not end by themselves in a drain."""
+
+    def wrap(self, method: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:
+        """The handler as the server shall call it."""
+        measured = _Measured(method)
+        authenticate = method not in self._public
+        if handler.unary_unary is not None:
+            return self._unary(handler.unary_unary, handler, measured, authenticate)
+        if handler.unary_stream is not None:
+            return grpc.unary_stream_rpc_method_handler(
+                self._stream(handler.unary_stream, measured, authenticate),
+                handler.request_deserializer, handler.response_serializer,
+            )  # fmt: skip
+        if handler.stream_stream is not None:
+            return grpc.stream_stream_rpc_method_handler(
+                self._stream(handler.stream_stream, measured, authenticate),
+                handler.request_deserializer, handler.response_serializer,
+            )  # fmt: skip
+        raise TypeError(f"{method}: streams of requests with one answer are not served here")
+
+    def _unary(
+        self, behavior: Any, handler: grpc.RpcMethodHandler[Any, Any], measured: _Measured, authenticate: bool
+    ) -> grpc.RpcMethodHandler[Any, Any]:
+        _must_be(behavior, inspect.iscoroutinefunction(behavior))
+        decode = handler.request_deserializer
+        longest = self._deadline
+
+        # The request is decoded in here, so that bytes that are no message are refused like everything else.
+        async def serve(raw: bytes, context: Context) -> Any:
+            started = perf_counter()
+
+            async def call() -> Any:
+                request = raw if decode is None else _decoded(decode, raw)
+                remaining = context.time_remaining()
+                if remaining is not None and remaining <= longest:
+                    return await behavior(request, context)
+                async with asyncio.timeout(longest) as scope:
+                    try:
+                        return await behavior(request, context)
+                    except asyncio.CancelledError:
+                        if scope.expired():
+                            raise _deadline(longest) from None
+                        raise
+
+            try:
+                return await self._guarded(call, context, measured, authenticate)
+            finally:
+                measured.seconds.observe(perf_counter() - started)
+
+        return grpc.unary_unary_rpc_method_handler(serve, None, handler.response_serializer)
+
+    def _stream(self, behavior: Any, measured: _Measured, authenticate: bool) -> Any:
+        if inspect.isasyncgenfunction(behavior):
+
+            async def call(request: Any, context: Context) -> None:
+                answers: AsyncIterable[Any] = behavior(request, context)
+                async for answer in answers:
+                    await context.write(answer)
+
+        else:
+            _must_be(behavior, inspect.iscoroutinefunction(behavior))
+            call = behavior
+
+        async def serve(request: Any, context: Context) -> None:
+            task = None if authenticate else asyncio.current_task()
+            if task is not None:
+                self.endless.add(task)
+            try:
+                await self._guarded(lambda: call(request, context), context, measured, authenticate)
+            finally:
+                if task is not None:
+                    self.endless.discard(task)
+
+        return serve
+
+    async def _guarded(
+        self, call: Callable[[], Awaitable[T]], context: Context, measured: _Measured, authenticate: bool
+    ) -> T:
+        request = _request_id(context)
+        request_id.set(request)
+        measured.open.inc()
+        code = "OK"
+        try:
+            if authenticate:
+                auth.enter(self._keyring.verify(auth.token_of(context)))
+            return await call()
+        except grpc.aio.AbortError:
+            code = "ABORT"
+            raise
+        except asyncio.CancelledError:
+            code = grpc.StatusCode.CANCELLED.name
+            raise
+        except Exception as error:  # the boundary of the process: nothing else may reach the client
+            refusal: errors.Refusal
+            if isinstance(error, errors.Refusal):
+                refusal = error
+                log.debug("refused", method=measured.method, reason=errors.reason_name(error.reason))
+            else:
+                refusal = _fault(request)
+                log.error("request failed", method=measured.method, exc_info=error)
+            code = errors.code_of(refusal.reason).name
+            await _abort(context, refusal)
+            raise AssertionError("abort returned") from error
+        finally:
+            measured.open.dec()
+            measured.handled(code)
+
+
+class _Measured:
+    """The metrics of one method, looked up once."""
+
+    def __init__(self, method: str) -> None:
+        self.method = method
+        self.seconds = metrics.SECONDS.labels(method)
+        self.open = metrics.OPEN.labels(method)
+        self._handled = {"OK": metrics.HANDLED.labels(method, "OK")}
+
+    def handled(self, code: str) -> None:
+        """One more RPC ended with `code`."""
+        counter = self._handled.get(code)
+        if counter is None:
+            counter = self._handled[code] = metrics.HANDLED.labels(self.method, code)
+        counter.inc()
+
+
+async def _abort(context: Context, refusal: errors.Refusal) -> None:
+    status = errors.to_status(refusal)
+    await context.abort(
+        errors.code_of(refusal.reason), refusal.message, ((errors.DETAILS_KEY, status.SerializeToString()),)
+    )
+
+
+def _request_id(context: Context) -> str:
+    for key, value in context.invocation_metadata() or ():
+        if key == REQUEST_ID_KEY and isinstance(value, str) and _REQUEST_ID.fullmatch(value):
+            return value
+    return f"{_PROCESS}-{next(_numbers):x}"
+
+
+def _decoded(decode: Callable[[bytes], Any], raw: bytes) -> Any:
+    try:
+        return decode(raw)
+    except DecodeError:
+        raise Refused(
+            reason_pb2.REASON_FIELD_INVALID, "The request is no message of this method.", field="", allowed=""
+        ) from None
+
+
+def _deadline(seconds: float) -> Refused:
+    return Refused(
+        reason_pb2.REASON_DEADLINE,
+        f"No answer within {seconds:g} seconds; the outcome is unknown. Ask again with the same request_id.",
+    )
+
+
+def _fault(request: str) -> Refused:
+    return Refused(
+        reason_pb2.REASON_INTERNAL, f"A fault of the room; it is logged under request {request}.", request=request
+    )
+
+
+def _must_be(behavior: object, asynchronous: bool) -> None:
+    if not asynchronous:
+        raise TypeError(f"{behavior!r} is not asynchronous")
