@@ -1,0 +1,42 @@
+"""The async client of a Relance room, for players and operators. See README.md beside this file."""
+
+from relance.client.channels import Channels
+from relance.client.errors import (
+    ActionRefused,
+    NoMoney,
+    OutcomeUnknown,
+    RelanceError,
+    ResumeImpossible,
+    SignInRequired,
+    SlowReader,
+    StaleAction,
+    Unavailable,
+)
+from relance.client.events import Event, Events
+from relance.client.operator import Operator
+from relance.client.room import Room, connect
+from relance.client.seat import Seat
+from relance.client.stream import TableStream, Watch
+from relance.client.turns import Turn
+
+__all__ = [
+    "ActionRefused",
+    "Channels",
+    "Event",
+    "Events",
+    "NoMoney",
+    "Operator",
+    "OutcomeUnknown",
+    "RelanceError",
+    "ResumeImpossible",
+    "Room",
+    "Seat",
+    "SignInRequired",
+    "SlowReader",
+    "StaleAction",
+    "TableStream",
+    "Turn",
+    "Unavailable",
+    "Watch",
+    "connect",
+]

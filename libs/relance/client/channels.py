@@ -1,0 +1,73 @@
+"""Channels to the room's processes, shared by address."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import grpc
+
+from relance.api.lobby.v1 import lobby_pb2_grpc
+from relance.api.table.v1 import table_pb2_grpc
+from relance.api.wallet.v1 import wallet_pb2_grpc
+
+_OPTIONS = (
+    # A connection that died without a word is noticed within half a minute.
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 2_000),
+    # The SDK retries itself, with the same request_id.
+    ("grpc.enable_retries", 0),
+)
+
+
+class Peer:
+    """One process of the room: its channel and the stubs of the services that it may serve."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+
+    @cached_property
+    def lobby(self) -> lobby_pb2_grpc.LobbyServiceAsyncStub:
+        return lobby_pb2_grpc.LobbyServiceStub(self.channel)
+
+    @cached_property
+    def table(self) -> table_pb2_grpc.TableServiceAsyncStub:
+        return table_pb2_grpc.TableServiceStub(self.channel)
+
+    @cached_property
+    def admin(self) -> table_pb2_grpc.TableAdminServiceAsyncStub:
+        return table_pb2_grpc.TableAdminServiceStub(self.channel)
+
+    @cached_property
+    def wallet(self) -> wallet_pb2_grpc.WalletServiceAsyncStub:
+        return wallet_pb2_grpc.WalletServiceStub(self.channel)
+
+    @cached_property
+    def ledger(self) -> wallet_pb2_grpc.LedgerServiceAsyncStub:
+        return wallet_pb2_grpc.LedgerServiceStub(self.channel)
+
+
+class Channels:
+    """A pool of peers: many players in one program need one connection a process, not one each.
+
+    The pool made by `connect` belongs to its room; one given to `connect` stays open for its other users.
+    """
+
+    def __init__(self) -> None:
+        self._peers: dict[str, Peer] = {}
+
+    def peer(self, address: str) -> Peer:
+        """The peer at host:port; connects on first use."""
+        peer = self._peers.get(address)
+        if peer is None:
+            peer = self._peers[address] = Peer(address)
+        return peer
+
+    async def close(self) -> None:
+        """Close every connection; calls under way are cancelled."""
+        peers, self._peers = list(self._peers.values()), {}
+        for peer in peers:
+            await peer.channel.close()
