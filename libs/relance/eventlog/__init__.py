@@ -1,0 +1,24 @@
+"""The event log of the room: append, read, heads, take over, follow, snapshots.
+
+PostgresLog is the log; MemoryLog keeps the same contract in memory for simulations; EventLog is the port of both.
+"""
+
+from __future__ import annotations
+
+from relance.eventlog.errors import Fenced, LogError, StreamExists, Unavailable, UnsafeDatabase
+from relance.eventlog.port import Appended, EventLog, Ownership, Snapshot, StreamInfo
+from relance.eventlog.postgres import PostgresLog
+
+__all__ = [
+    "Appended",
+    "EventLog",
+    "Fenced",
+    "LogError",
+    "Ownership",
+    "PostgresLog",
+    "Snapshot",
+    "StreamExists",
+    "StreamInfo",
+    "Unavailable",
+    "UnsafeDatabase",
+]
