@@ -64,8 +64,21 @@ class Pipeline:
         unary call, seconds.
         """
         self._keyring, self._public, self._deadline = keyring, public, deadline
-        self.endless: set[asyncio.Task[Any]] = set()
-        """Tasks of public streams (health, reflection), which do not end by themselves in a drain."""
+        self._running: set[asyncio.Task[Any]] = set()
+        self._closed = False
+        self._idle = asyncio.Event()
+
+    async def close(self, grace: float) -> None:
+        """Refuse new RPCs (UNAVAILABLE) but those about the server itself, and return when the others have ended, or
+        after `grace` seconds. Stopping the gRPC server instead would cancel calls that have just come in.
+        """
+        self._closed = True
+        if self._running:
+            self._idle.clear()
+            try:
+                await asyncio.wait_for(self._idle.wait(), grace)
+            except TimeoutError:
+                log.warning("requests outlasted the drain", requests=len(self._running))
 
     def wrap(self, method: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:
         """The handler as the server shall call it."""
@@ -129,14 +142,7 @@ class Pipeline:
             call = behavior
 
         async def serve(request: Any, context: Context) -> None:
-            task = None if authenticate else asyncio.current_task()
-            if task is not None:
-                self.endless.add(task)
-            try:
-                await self._guarded(lambda: call(request, context), context, measured, authenticate)
-            finally:
-                if task is not None:
-                    self.endless.discard(task)
+            await self._guarded(lambda: call(request, context), context, measured, authenticate)
 
         return serve
 
@@ -147,7 +153,12 @@ class Pipeline:
         request_id.set(request)
         measured.open.inc()
         code = "OK"
+        task = None if measured.about_server else asyncio.current_task()
         try:
+            if task is not None:
+                if self._closed:
+                    raise _stopping()
+                self._running.add(task)
             if authenticate:
                 auth.enter(self._keyring.verify(auth.token_of(context)))
             return await call()
@@ -171,6 +182,10 @@ class Pipeline:
         finally:
             measured.open.dec()
             measured.handled(code)
+            if task is not None:
+                self._running.discard(task)
+                if not self._running:
+                    self._idle.set()
 
 
 class _Measured:
@@ -178,6 +193,7 @@ class _Measured:
 
     def __init__(self, method: str) -> None:
         self.method = method
+        self.about_server = method.startswith("/grpc.")
         self.seconds = metrics.SECONDS.labels(method)
         self.open = metrics.OPEN.labels(method)
         self._handled = {"OK": metrics.HANDLED.labels(method, "OK")}
@@ -218,6 +234,10 @@ def _deadline(seconds: float) -> Refused:
         reason_pb2.REASON_DEADLINE,
         f"No answer within {seconds:g} seconds; the outcome is unknown. Ask again with the same request_id.",
     )
+
+
+def _stopping() -> Refused:
+    return Refused(reason_pb2.REASON_UNAVAILABLE, "This server is being stopped; ask another one, or again soon.")
 
 
 def _fault(request: str) -> Refused:

@@ -160,13 +160,10 @@ class Server:
         await self._health.enter_graceful_shutdown()
 
     async def drain(self, grace: float) -> None:
-        """Take no new RPCs, let those that run end within `grace` seconds, cancel the rest."""
+        """Refuse new RPCs, let those that run end within `grace` seconds, cancel the rest, stop listening."""
         await self.unready()
-        stopping = asyncio.create_task(self._server.stop(grace))
-        await asyncio.sleep(0)
-        for task in list(self._pipeline.endless):
-            task.cancel()
-        await stopping
+        await self._pipeline.close(grace)
+        await self._server.stop(None)
 
     async def __aenter__(self) -> Self:
         return self
