@@ -6,6 +6,7 @@ PostgresLog is the log; MemoryLog keeps the same contract in memory for simulati
 from __future__ import annotations
 
 from relance.eventlog.errors import Fenced, LogError, StreamExists, Unavailable, UnsafeDatabase
+from relance.eventlog.memory import MemoryLog, MemoryStore
 from relance.eventlog.port import Appended, EventLog, Ownership, Snapshot, StreamInfo
 from relance.eventlog.postgres import PostgresLog
 
@@ -14,6 +15,8 @@ __all__ = [
     "EventLog",
     "Fenced",
     "LogError",
+    "MemoryLog",
+    "MemoryStore",
     "Ownership",
     "PostgresLog",
     "Snapshot",

@@ -11,6 +11,7 @@ import secrets
 import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
 
 import asyncpg
 import structlog
@@ -21,7 +22,7 @@ from relance.api.events.v1.events_pb2 import TableEvent
 from relance.eventlog import sql
 from relance.eventlog.errors import Fenced, Unavailable, UnsafeDatabase
 
-Connection = asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]"
 
 MAX_BATCH_EVENTS = 4_096
 """A batch is closed once it holds this many events."""

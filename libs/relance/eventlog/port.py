@@ -114,10 +114,21 @@ class EventLog(Protocol):
     Unavailable instead. Nothing is acknowledged before it is durable.
     """
 
-    writer: str
-    snapshots: Snapshots
-    marks: Marks
-    beats: Beats
+    @property
+    def writer(self) -> str:
+        """Id of this process, unique for each of its runs."""
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """The cache of states."""
+
+    @property
+    def marks(self) -> Marks:
+        """How far each stream is published."""
+
+    @property
+    def beats(self) -> Beats:
+        """Heartbeats of the processes."""
 
     async def create(self, stream: str, events: Sequence[TableEvent]) -> Ownership:
         """Begin a stream with its first append. Raises StreamExists."""
