@@ -56,15 +56,19 @@ class Seat(TableStream[_Call]):
     @property
     def stack(self) -> int:
         """Chips behind."""
-        return self.view.seats[self.number - 1].stack if self.number else 0
+        return self.me.stack if self.number else 0
+
+    @property
+    def me(self) -> table_pb2.SeatView:
+        """The player's seat in the view. Raises NOT_SEATED."""
+        if not self.number:
+            raise RelanceError("NOT_SEATED", "the player has no seat here", code=grpc.StatusCode.FAILED_PRECONDITION)
+        return self.view.seats[self.number - 1]
 
     @property
     def cards(self) -> str:
         """The player's own cards, those face down first, for example "AsKd"."""
-        if not self.number:
-            return ""
-        seat = self.view.seats[self.number - 1]
-        return seat.down + seat.up
+        return self.me.down + self.me.up if self.number else ""
 
     async def sit(self, buy_in: int, seat: int = 0, *, wait_for_big_blind: bool = False) -> int:
         """Take a seat (0: any) and wait until it is ours; its number.
@@ -138,7 +142,7 @@ class Seat(TableStream[_Call]):
     async def turns(self) -> AsyncIterator[Turn]:
         """The player's turns as they come; only the newest is kept. Ends when the player has no seat any more."""
         while True:
-            await self._until(lambda: not self.number or self._fresh_turn() is not None)
+            await self.until(lambda: not self.number or self._fresh_turn() is not None)
             turn = self._fresh_turn()
             if turn is None:
                 return

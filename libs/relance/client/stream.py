@@ -78,7 +78,7 @@ class TableStream(Generic[Call]):
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._run(), name=f"{type(self).__name__} {self.table}")
         try:
-            await self._until(lambda: bool(self.version))
+            await self.until(lambda: bool(self.version))
         except BaseException:
             await self.close()
             raise
@@ -96,8 +96,8 @@ class TableStream(Generic[Call]):
             await asyncio.gather(self._task, return_exceptions=True)
         self._end(None)
 
-    async def _until(self, condition: Callable[[], bool]) -> None:
-        """Wait until a condition on the state holds. Raises what ended the stream."""
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until a condition on `view` holds; it is asked after each update. Raises what ended the stream."""
         while not condition():
             if self._failure is not None:
                 raise self._failure

@@ -118,20 +118,20 @@ class Turn:
         self.open = False
 
     async def fold(self) -> int:
-        return await self._act(ACTION_KIND_FOLD)
+        return await self.act(ACTION_KIND_FOLD)
 
     async def check(self) -> int:
-        return await self._act(ACTION_KIND_CHECK)
+        return await self.act(ACTION_KIND_CHECK)
 
     async def call(self) -> int:
         """Call, with everything if the stack is shorter."""
-        return await self._act(ACTION_KIND_CALL)
+        return await self.act(ACTION_KIND_CALL)
 
     async def check_or_call(self) -> int:
         """Check where that is free; else call, or go all-in where that is what a call is."""
         for kind in (ACTION_KIND_CHECK, ACTION_KIND_CALL, ACTION_KIND_BRING_IN):
             if kind in self.actions:
-                return await self._act(kind)
+                return await self.act(kind)
         return await self.all_in()
 
     async def check_or_fold(self) -> int:
@@ -140,56 +140,57 @@ class Turn:
 
     async def bet(self, to: int) -> int:
         """The first bet of a round."""
-        return await self._act(ACTION_KIND_BET, to)
+        return await self.act(ACTION_KIND_BET, to)
 
     async def raise_to(self, to: int) -> int:
         """Bet, raise or complete to a total for the round, whichever is offered."""
         kind = next((kind for kind in _RAISES if kind in self.actions), ACTION_KIND_RAISE)
-        return await self._act(kind, to)
+        return await self.act(kind, to)
 
     async def all_in(self) -> int:
         """Call, bet or raise with everything."""
-        return await self._act(ACTION_KIND_ALL_IN)
+        return await self.act(ACTION_KIND_ALL_IN)
 
     async def bring_in(self) -> int:
         """Stud: post the bring-in."""
-        return await self._act(ACTION_KIND_BRING_IN)
+        return await self.act(ACTION_KIND_BRING_IN)
 
     async def complete(self, to: int = 0) -> int:
         """Stud: complete the bring-in; 0: to the only legal total."""
-        return await self._act(ACTION_KIND_COMPLETE, to)
+        return await self.act(ACTION_KIND_COMPLETE, to)
 
     async def discard(self, cards: str) -> int:
         """Draw: exchange these cards, for example "7c2d"; at most `max_discards`."""
-        return await self._act(ACTION_KIND_DISCARD, cards=cards)
+        return await self.act(ACTION_KIND_DISCARD, cards=cards)
 
     async def stand_pat(self) -> int:
         """Draw: keep every card."""
-        return await self._act(ACTION_KIND_DISCARD)
+        return await self.act(ACTION_KIND_DISCARD)
 
     async def post(self) -> int:
         """Post the ante or blind asked for."""
-        return await self._act(ACTION_KIND_POST)
+        return await self.act(ACTION_KIND_POST)
 
     async def show(self) -> int:
         """Show the hand."""
-        return await self._act(ACTION_KIND_SHOW)
+        return await self.act(ACTION_KIND_SHOW)
 
     async def muck(self) -> int:
         """Muck a beaten hand."""
-        return await self._act(ACTION_KIND_MUCK)
+        return await self.act(ACTION_KIND_MUCK)
 
     async def offer_split(self) -> int:
         """Offer to split the pot (P1)."""
-        return await self._act(ACTION_KIND_OFFER_SPLIT)
+        return await self.act(ACTION_KIND_OFFER_SPLIT)
 
     async def accept_split(self) -> int:
         """Accept the split offered."""
-        return await self._act(ACTION_KIND_ACCEPT_SPLIT)
+        return await self.act(ACTION_KIND_ACCEPT_SPLIT)
 
     async def refuse_split(self) -> int:
         """Refuse the split offered."""
-        return await self._act(ACTION_KIND_REFUSE_SPLIT)
+        return await self.act(ACTION_KIND_REFUSE_SPLIT)
 
-    async def _act(self, kind: table_pb2.ActionKind.ValueType, amount: int = 0, cards: str = "") -> int:
+    async def act(self, kind: table_pb2.ActionKind.ValueType, amount: int = 0, cards: str = "") -> int:
+        """Any action, by its kind."""
         return await self._seat.act(kind, amount, cards, self.number)
