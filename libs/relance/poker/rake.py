@@ -14,10 +14,8 @@ from relance.poker.money import MAX_AMOUNT
 from relance.poker.rejected import Rejected
 
 if TYPE_CHECKING:
-    from relance.api.common.v1.game_pb2 import RakeSchedule, RakeTier
-
-NO_RAKE = game_pb2.RakeSchedule(id="none", version=1, band="none")
-"""The schedule of tables that are never raked: no tiers."""
+    from relance.api.common.v1.game_pb2 import Currency, Limit, RakeSchedule, RakeTier
+    from relance.poker.houses import House
 
 MOST_PLAYERS = 10
 ALL_BASIS_POINTS = 10_000
@@ -44,6 +42,11 @@ def rake_for(schedule: RakeSchedule, pots: Sequence[int], players: int) -> tuple
     return whole, [after - before for before, after in pairwise(borne)]
 
 
+def no_rake() -> RakeSchedule:
+    """The schedule of tables that are never raked: no tiers."""
+    return game_pb2.RakeSchedule(id="none", version=1, band="none")
+
+
 def quote(schedule: RakeSchedule, pots: Sequence[int], players: int) -> list[str]:
     """How `rake_for` comes to its figures: a sentence for each step."""
     tier = _tier(schedule, players)
@@ -64,6 +67,44 @@ def quote(schedule: RakeSchedule, pots: Sequence[int], players: int) -> list[str
         on_so_far = _rate(tier, sum(pots[: number + 1]))
         steps.append(f"{name} of {pot} bears {part}; the schedule on the pots up to it gives {on_so_far}.")
     return steps
+
+
+def schedule_for(
+    house: House,
+    limit: Limit.ValueType,
+    low_limit: int,
+    currency: Currency.ValueType,
+    *,
+    basis_points: int | None = None,
+    cap: int | None = None,
+) -> RakeSchedule:
+    """The rake of a table (K4-K7): the last band whose lowest low limit is not above the table's, below all the first.
+
+    basis_points and cap are a table's own settings in houses that take a percentage (K6); None: the house's default.
+    Play money has none (K1). Raises Rejected SCHEDULE_NOT_FOUND when no band of the house is for the limit.
+    """
+    if currency == game_pb2.CURRENCY_CREDIT:
+        return no_rake()
+    version, percentage = house.rake.version, house.rake.percentage
+    if percentage:
+        part = percentage.default if basis_points is None else basis_points
+        most = percentage.cap if cap is None else cap
+        if not part:
+            return no_rake()
+        tier = game_pb2.RakeTier(min_players=2, max_players=MOST_PLAYERS, basis_points=part, cap=most)
+        return game_pb2.RakeSchedule(id=house.name, version=version, band="percentage", tiers=[tier])
+    if not house.rake.bands:
+        return no_rake()
+    bands = sorted((band for band in house.rake.bands if limit in band.limits), key=lambda band: band.lowest)
+    if not bands:
+        raise Rejected(
+            reason_pb2.REASON_SCHEDULE_NOT_FOUND,
+            f"{house.name} has no rake schedule for this limit",
+            {"schedule": house.name},
+        )
+    reached = [band for band in bands if band.lowest <= low_limit]
+    band = reached[-1] if reached else bands[0]
+    return game_pb2.RakeSchedule(id=house.name, version=version, band=band.id, tiers=band.tiers)
 
 
 def check_tiers(tiers: Sequence[RakeTier]) -> None:

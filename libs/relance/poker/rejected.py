@@ -25,5 +25,10 @@ class Rejected(Exception):
         self.message = message
         self.metadata: dict[str, str] = dict(metadata or {})
 
+    @property
+    def name(self) -> str:
+        """The reason as google.rpc.ErrorInfo carries it: without its prefix."""
+        return reason_pb2.Reason.Name(self.reason).removeprefix("REASON_")
+
     def __str__(self) -> str:
-        return f"{reason_pb2.Reason.Name(self.reason).removeprefix('REASON_')}: {self.message}"
+        return f"{self.name}: {self.message}"
