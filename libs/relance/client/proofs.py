@@ -1,7 +1,8 @@
 """Proofs that a card was fixed before the deal.
 
-HandStarted carries one commitment for each position of the deck: SHA-256 over salt (16 bytes), position (two bytes,
-big endian) and card index (one byte: rank * 4 + suit, ranks 2..A, suits c, d, h, s). A dealt card comes with its salt.
+HandStarted carries one commitment for each position of the deck: SHA-256 over the salt (16 bytes), the position (two
+bytes, big endian) and the card as two letters ("As"). A dealt card comes with its salt. Cards that come back into the
+stub (DeckReshuffled) get new positions after the last ones.
 """
 
 from __future__ import annotations
@@ -16,22 +17,15 @@ from relance.client.view import cards
 
 DIGEST_BYTES = 32
 SALT_BYTES = 16
-_RANKS = "23456789TJQKA"
-_SUITS = "cdhs"
 
 
 class ProofFailed(Exception):
     """A card is not the one that was committed to."""
 
 
-def card_index(card: str) -> int:
-    """The number of a card: "2c" 0 … "As" 51."""
-    return _RANKS.index(card[0]) * 4 + _SUITS.index(card[1])
-
-
 def verify_card(commitment: bytes, position: int, card: str, salt: bytes) -> bool:
     """Whether a commitment is to this card at this position."""
-    digest = hashlib.sha256(salt + position.to_bytes(2, "big") + bytes((card_index(card),))).digest()
+    digest = hashlib.sha256(salt + position.to_bytes(2, "big") + card.encode()).digest()
     return hmac.compare_digest(digest, commitment)
 
 
@@ -41,14 +35,14 @@ def verify_hand(events: Iterable[Event]) -> int:
     Raises ProofFailed. Cards without a salt (other players', mucked) cannot be checked and do not count; a hand
     without commitments proves nothing: 0.
     """
-    deck: bytes = b""
+    deck = b""
     proven = 0
     for event in events:
         match event.data:
             case events_pb2.HandStarted(deck_commitments=commitments):
                 deck = commitments
             case events_pb2.DeckReshuffled(deck_commitments=commitments):
-                deck = commitments
+                deck += commitments
             case events_pb2.CardsDealt() as dealt:
                 down, positions = cards(dealt.down), list(dealt.positions)
                 proven += _check(deck, positions[: dealt.down_count], down, dealt.down_salts)

@@ -13,6 +13,7 @@ from relance.api.table.v1 import table_pb2
 View = table_pb2.TableView
 _Applier = Callable[[View, Any, str], None]
 
+_INBOUND = frozenset({events_pb2.TRANSFER_PURPOSE_BUY_IN, events_pb2.TRANSFER_PURPOSE_TOP_UP})
 _APPLIERS: dict[str, _Applier] = {}
 
 # Events by which a prompt is answered or void. A fold is one only from the seat that is asked.
@@ -111,7 +112,8 @@ def _(view: View, event: events_pb2.TableResumed, player: str) -> None:
 @_applies("seat_reserved")
 def _(view: View, event: events_pb2.SeatReserved, player: str) -> None:
     seat = _seat(view, event.seat)
-    seat.player, seat.reserved = event.player, True
+    seat.player, seat.reserved, seat.connected = event.player, True, True
+    seat.waiting_for_big_blind = event.wait_for_big_blind
     if event.player == player:
         view.your_seat = event.seat
 
@@ -124,7 +126,9 @@ def _(view: View, event: events_pb2.SeatReleased, player: str) -> None:
 @_applies("player_sat")
 def _(view: View, event: events_pb2.PlayerSat, player: str) -> None:
     seat = _seat(view, event.seat)
-    seat.player, seat.stack, seat.reserved, seat.connected = event.player, event.stack, False, True
+    seat.stack += event.stack
+    seat.chips_held -= event.stack
+    seat.player, seat.reserved = event.player, False
     if event.player == player:
         view.your_seat = event.seat
 
@@ -139,7 +143,7 @@ def _(view: View, event: events_pb2.ChipsAdded, player: str) -> None:
 @_applies("transfer_settled")
 def _(view: View, event: events_pb2.TransferSettled, player: str) -> None:
     seat = _seat(view, event.seat)
-    if event.purpose == events_pb2.TRANSFER_PURPOSE_TOP_UP and seat.player == event.player:
+    if event.purpose in _INBOUND and seat.player == event.player:
         seat.chips_held += event.amount
 
 
@@ -267,6 +271,11 @@ def _(view: View, event: events_pb2.RoundEnded, player: str) -> None:
 def _(view: View, event: events_pb2.PotAwarded, player: str) -> None:
     for share in event.shares:
         _seat(view, share.seat).stack += share.amount
+        view.pot -= share.amount
+
+
+@_applies("rake_taken")
+def _(view: View, event: events_pb2.RakeTaken, player: str) -> None:
     view.pot -= event.amount
 
 
