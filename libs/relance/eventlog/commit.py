@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import asyncpg
 import structlog
+from asyncpg.pgproto.pgproto import UUID
 from asyncpg.pool import PoolConnectionProxy
 from asyncpg.prepared_stmt import PreparedStatement
 
@@ -59,12 +60,12 @@ class AppendIds:
     """Ids of appends: random for the process, counted within it."""
 
     def __init__(self) -> None:
-        self._next = secrets.randbits(64) << 64
+        self._process, self._next = secrets.token_bytes(8), 0
 
     def __call__(self) -> uuid.UUID:
         """An id that nobody else has."""
         self._next += 1
-        return uuid.UUID(int=self._next)
+        return UUID(self._process + self._next.to_bytes(8, "big"))
 
 
 class Append:
@@ -142,8 +143,9 @@ class Committer:
             await asyncio.wait([self._task])
         for append in [*self._ready, *(a for line in self._lines.values() for a in line)]:
             append.failed(Unavailable(f"the log was closed before the outcome on {append.stream} was known"))
-        if self._connection is not None:
-            self._connection.terminate()
+        connection, self._connection = self._connection, None  # first, so that closing is not taken for a loss
+        if connection is not None:
+            connection.terminate()
 
     def submit(self, append: Append) -> None:
         """Queue an append behind those of its stream."""

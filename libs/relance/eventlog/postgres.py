@@ -62,7 +62,7 @@ class PostgresLog:
             await committer.start()
             self._pool = await asyncpg.create_pool(
                 self._url,
-                min_size=1,
+                min_size=0,
                 max_size=self._readers,
                 command_timeout=self._timeout,
                 server_settings=sql.CONNECTION_SETTINGS,

@@ -9,7 +9,6 @@ CONNECTION_SETTINGS = {
     "plan_cache_mode": "force_generic_plan",
     # Every statement here goes to its rows by primary key; plans made while the tables are empty say otherwise.
     "enable_seqscan": "off",
-    "enable_hashjoin": "off",
     "enable_mergejoin": "off",
 }
 
@@ -28,12 +27,13 @@ WITH want AS MATERIALIZED (
     SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::uuid[], $5::int[])
         WITH ORDINALITY AS w (stream, expected, fence, append_id, n, i)
 ), held AS MATERIALIZED (
-    SELECT w.i FROM want w JOIN log.stream s ON s.stream = w.stream
-    WHERE s.head = w.expected AND s.fence = w.fence
-    FOR NO KEY UPDATE OF s SKIP LOCKED
+    SELECT w.* FROM want w CROSS JOIN LATERAL (
+        SELECT FROM log.stream s WHERE s.stream = w.stream AND s.head = w.expected AND s.fence = w.fence
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) AS row
 ), won AS (
     UPDATE log.stream s SET head = w.expected + w.n
-    FROM held h JOIN want w ON w.i = h.i
+    FROM held w
     WHERE s.stream = w.stream AND s.head = w.expected AND s.fence = w.fence
     RETURNING w.i, w.stream, w.expected, w.fence, w.append_id
 ), put AS (
