@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -52,6 +53,7 @@ class Postgres:
         self.port = port or free_port()
         self.child = Child("postgres", self.folder / "pid", self.folder / "postgres.log", signal.SIGINT)
         self._run_as: RunAs | None = None
+        self._started = 0.0
 
     @property
     def url(self) -> str:
@@ -61,22 +63,30 @@ class Postgres:
 
     def start(self) -> None:
         """Start and wait until it accepts connections. Raises RoomError with the log's tail."""
+        self.spawn()
+        wait_for(self.ready)
+
+    def spawn(self) -> None:
+        """Start without waiting; the first time the data is made."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._run_as = _database_user(self.folder)
         if not (self.folder / "data" / "PG_VERSION").exists():
             self._make_data()
-        deadline = time.monotonic() + START_TIMEOUT
-        self._spawn()
-        ready = [str(postgres_bin() / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
-        while subprocess.run(ready, check=False).returncode != 0:
-            if not self.child.running:
-                # Workers of a server that was killed hold its memory until they notice.
-                if "shared memory block" not in self.child.log_tail(500) or time.monotonic() > deadline:
-                    raise RoomError(f"PostgreSQL did not start; end of {self.child.log}:\n{self.child.log_tail()}")
-                self._spawn()
-            elif time.monotonic() > deadline:
-                raise RoomError(f"PostgreSQL is not ready after {START_TIMEOUT:.0f} s; see {self.child.log}")
-            time.sleep(0.05)
+        self._started = time.monotonic()
+        self._run()
+
+    def ready(self) -> bool:
+        """Whether it accepts connections. Raises RoomError where it has failed."""
+        late = time.monotonic() > self._started + START_TIMEOUT
+        if not self.child.running:
+            # Workers of a server that was killed hold its memory until they notice.
+            if "shared memory block" not in self.child.log_tail(500) or late:
+                raise RoomError(f"PostgreSQL did not start; end of {self.child.log}:\n{self.child.log_tail()}")
+            self._run()
+        elif late:
+            raise RoomError(f"PostgreSQL is not ready after {START_TIMEOUT:.0f} s; see {self.child.log}")
+        ask = [str(postgres_bin() / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        return subprocess.run(ask, check=False).returncode == 0
 
     def stop(self, *, fast: bool = True) -> None:
         """Stop: fast shutdown (SIGINT), or immediate (SIGQUIT: as after a power cut)."""
@@ -87,7 +97,7 @@ class Postgres:
         self.child.send(signal.SIGKILL)
         self.child.wait(30)
 
-    def _spawn(self) -> None:
+    def _run(self) -> None:
         self.child.start(
             [postgres_bin() / "postgres", "-D", self.folder / "data", "-p", str(self.port), "-h", "127.0.0.1",
              "-k", "", "-c", "max_connections=200", "-c", "shared_buffers=128MB"],
@@ -112,6 +122,12 @@ class Postgres:
         if made.returncode != 0:
             raise RoomError(f"initdb failed: {(made.stderr or made.stdout).strip()[-1500:]}")
         fresh.rename(self.folder / "data")
+
+
+def wait_for(ready: Callable[[], bool]) -> None:
+    """Wait until `ready` says so; what it raises ends the wait."""
+    while not ready():
+        time.sleep(0.03)
 
 
 def _database_user(folder: Path) -> RunAs | None:
@@ -175,6 +191,7 @@ class Nats:
         self.folder = folder.absolute()
         self.port = port or free_port()
         self.child = Child("nats", self.folder / "pid", self.folder / "nats.log", signal.SIGTERM)
+        self._started = 0.0
 
     @property
     def url(self) -> str:
@@ -183,19 +200,24 @@ class Nats:
 
     def start(self) -> None:
         """Start and wait until the port answers. Raises RoomError."""
+        self.spawn()
+        wait_for(self.ready)
+
+    def spawn(self) -> None:
+        """Start without waiting."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.child.start(
-            [nats_bin(), "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd", self.folder / "store"]
-        )  # fmt: skip
-        deadline = time.monotonic() + START_TIMEOUT
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return
-            except OSError as error:
-                if not self.child.running or time.monotonic() > deadline:
-                    raise RoomError(f"nats-server did not start; end of log:\n{self.child.log_tail()}") from error
-                time.sleep(0.05)
+        self._started = time.monotonic()
+        self.child.start([nats_bin(), "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd", self.folder / "store"])
+
+    def ready(self) -> bool:
+        """Whether the port answers. Raises RoomError where the server has failed."""
+        if not self.child.running or time.monotonic() > self._started + START_TIMEOUT:
+            raise RoomError(f"nats-server did not start; end of {self.child.log}:\n{self.child.log_tail()}")
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+        except OSError:
+            return False
+        return True
 
     def stop(self) -> None:
         """Stop the server (SIGTERM)."""

@@ -1,0 +1,144 @@
+"""The `relance` command: each subcommand parses its options here and does its work elsewhere.
+
+Whatever goes wrong is one line on stderr and an exit code: 1 for what somebody can act on, 2 for wrong options,
+70 for a mistake of ours (its trace goes to a file; `--debug` shows it).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from relance.cli.houses import describe
+from relance.room.drill import KILLS, DrillOptions
+from relance.room.drill import drill as run_drill
+from relance.room.folder import OPERATOR_ROLES, DataFolder
+from relance.room.panel import display
+from relance.room.play import PACES, BotPlan
+from relance.room.processes import RoomError
+from relance.room.room import RoomOptions
+from relance.room.up import UpOptions
+from relance.room.up import up as run_up
+
+OURS = 70
+
+data_option = click.option(
+    "--data", type=click.Path(path_type=Path, file_okay=False), default=Path("data"), show_default=True,
+    envvar="RELANCE_DATA", help="Data folder of the room.",
+)  # fmt: skip
+database_option = click.option(
+    "--database-url", envvar="RELANCE_DATABASE_URL", show_envvar=True,
+    help="An existing PostgreSQL, by the URL of an owner that may create roles; else an embedded one.",
+)  # fmt: skip
+nats_option = click.option(
+    "--nats-url",
+    envvar="RELANCE_NATS_URL",
+    show_envvar=True,
+    help="An existing NATS with JetStream; else an embedded one.",
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(version("relance"), message="relance %(version)s")
+@click.option("--debug", is_flag=True, help="Show the trace of an unexpected mistake.")
+def cli(debug: bool) -> None:
+    """Relance: the backend of an online poker room, on one machine."""
+
+
+@cli.command()
+@data_option
+@click.option("--port", type=click.IntRange(1024, 65500), help="First of ten ports in a row; else free ones.")
+@click.option("--bots", type=click.IntRange(0, 500), default=36, show_default=True, help="Bots that play.")
+@click.option("--house", help="Open the tables of this house only (see: relance houses).")
+@click.option(
+    "--pace", type=click.Choice(list(PACES)), default="mixed", show_default=True, help="How fast the bots play."
+)
+@click.option("--seconds", type=click.FloatRange(min=0), help="Then drain, audit and exit by what the audit says.")
+@database_option
+@nats_option
+def up(
+    data: Path, port: int | None, bots: int, house: str | None, pace: str, seconds: float | None,
+    database_url: str | None, nats_url: str | None,
+) -> None:  # fmt: skip
+    """Start a room and run it until Ctrl-C or SIGTERM."""
+    room = RoomOptions(data, port, database_url, nats_url)
+    shown = display(Console())
+    try:
+        ok = asyncio.run(run_up(UpOptions(room, BotPlan(bots, pace), house, seconds), shown))
+    finally:
+        shown.close()
+    sys.exit(0 if ok else 1)
+
+
+@cli.command()
+@click.option("--kill", type=click.Choice(KILLS), default="table", show_default=True, help="What is killed.")
+@click.option("--times", type=click.IntRange(1, 100), default=1, show_default=True, help="How often.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the bots' play.")
+@click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Data folder; else a temporary one.")
+@click.option("--bots", type=click.IntRange(8, 200), default=24, show_default=True)
+@click.option(
+    "--hands", type=click.IntRange(1, 100_000), default=200, show_default=True, help="Hands to play at least."
+)
+def drill(kill: str, times: int, seed: int, data: Path | None, bots: int, hands: int) -> None:
+    """Kill a room's processes in the middle of hands, and account for every cent."""
+    options = DrillOptions(kill=kill, times=times, seed=seed, data=data, bots=bots, hands=hands)
+    sys.exit(0 if asyncio.run(run_drill(options, Console(soft_wrap=True, highlight=False))) else 1)
+
+
+@cli.command()
+@data_option
+@click.option(
+    "--role", "roles", type=click.Choice(OPERATOR_ROLES), multiple=True, required=True, help="May be given repeatedly."
+)
+@click.option("--name", required=True, help="Who the operator is; goes into the log.")
+@click.option(
+    "--hours", type=click.FloatRange(min=0.01, max=24), default=1, show_default=True, help="How long it holds."
+)
+def token(data: Path, roles: Sequence[str], name: str, hours: float) -> None:
+    """Print a token for an operator of the room on this data folder."""
+    click.echo(DataFolder(data).operator_token(name, tuple(roles), int(hours * 3600)))
+
+
+@cli.command()
+@click.argument("house", required=False)
+def houses(house: str | None) -> None:
+    """List the houses; with the name of one, its games, choices and tables."""
+    describe(Console(highlight=False), house)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        cli.main(arguments, prog_name="relance", standalone_mode=False)
+    except click.exceptions.Exit as end:
+        sys.exit(end.exit_code)
+    except click.Abort:
+        _fail("stopped", 130)
+    except click.ClickException as error:
+        _fail(error.format_message(), error.exit_code)
+    except (RoomError, OSError) as error:
+        _fail(str(error), 1)
+    except Exception:  # the boundary of the process
+        if "--debug" in arguments:
+            raise
+        with tempfile.NamedTemporaryFile("w", prefix="relance-", suffix=".log", delete=False) as file:
+            file.write(traceback.format_exc())
+        _fail(f"this is a mistake of ours: {_last_line()}; the trace is in {file.name} (or: relance --debug …)", OURS)
+
+
+def _last_line() -> str:
+    return traceback.format_exc(limit=0).strip().splitlines()[-1]
+
+
+def _fail(sentence: str, code: int) -> None:
+    click.echo(f"relance: {sentence}", err=True)
+    sys.exit(code)

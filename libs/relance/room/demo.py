@@ -1,0 +1,52 @@
+"""The tables that a room on one machine opens, from the data of its houses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import grpc
+
+from relance.api.table.v1 import table_pb2, table_pb2_grpc
+from relance.poker.houses import HOUSES, load
+from relance.room.folder import OPERATOR_ROLES, DataFolder
+from relance.room.processes import RoomError
+
+PLAYABLE = frozenset({"holdem"})
+# Without a house of choice, so many tables of each that has some.
+A_HOUSE = 2
+OPEN_TIMEOUT = 20.0
+
+
+def demo_tables(house: str | None) -> list[table_pb2.OpenTableRequest]:
+    """Requests for the tables of `house`; None: some of every house. Raises RoomError for an unknown one.
+
+    The ids of the requests are the same each time, so a room that is started again opens nothing twice.
+    """
+    if house is not None and house not in HOUSES:
+        raise RoomError(f"there is no house {house!r}; houses are {', '.join(HOUSES)}")
+    requests: list[table_pb2.OpenTableRequest] = []
+    for name in HOUSES if house is None else (house,):
+        playable = [table for table in load(name).tables if table.game in PLAYABLE]
+        for number, table in enumerate(playable if house is not None else playable[:A_HOUSE], start=1):
+            request = table_pb2.OpenTableRequest()
+            request.CopyFrom(table)
+            request.request_id = f"demo-{name}-{number}"
+            requests.append(request)
+    if not requests:
+        raise RoomError(f"{house} has no table of a game that this version plays ({', '.join(sorted(PLAYABLE))})")
+    return requests
+
+
+async def open_tables(folder: DataFolder, address: str, requests: Sequence[table_pb2.OpenTableRequest]) -> list[str]:
+    """Open tables at the table process at `address`; their resource names. Raises RoomError with the refusal."""
+    metadata = (("authorization", f"Bearer {folder.operator_token('room', OPERATOR_ROLES, seconds=60)}"),)
+    names: list[str] = []
+    async with grpc.aio.insecure_channel(address) as channel:
+        admin = table_pb2_grpc.TableAdminServiceStub(channel)
+        for request in requests:
+            try:
+                answer = await admin.OpenTable(request, metadata=metadata, timeout=OPEN_TIMEOUT)
+            except grpc.aio.AioRpcError as error:
+                raise RoomError(f"table {request.request_id} was not opened: {error.details()}") from error
+            names.append(answer.table)
+    return names
