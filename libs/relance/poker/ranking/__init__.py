@@ -3,7 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from relance.poker.ranking.ace_low import AceToFive, Badugi
+from relance.poker.ranking.five import club_rankings
 from relance.poker.ranking.high import Omaha, Standard
+from relance.poker.ranking.low import DeuceToSeven, EightOrBetter, OmahaEight
+from relance.poker.ranking.suits import Draw32, SokoFourCard
 
 __all__ = ["RANKINGS", "Ranking"]
 
@@ -22,7 +26,18 @@ class Ranking(Protocol):
         """The best hand in the field's words."""
 
 
-_ALL: tuple[Ranking, ...] = (Standard("standard"), Omaha("omaha"))
+_ALL: tuple[Ranking, ...] = (
+    Standard("standard"),
+    Omaha("omaha"),
+    EightOrBetter("eight_or_better"),
+    OmahaEight("omaha_eight"),
+    DeuceToSeven("deuce_to_seven"),
+    Draw32("draw32"),
+    SokoFourCard("soko_four_card"),
+    *club_rankings(),
+    AceToFive("razz"),
+    Badugi("badugi"),
+)
 
 RANKINGS: Mapping[str, Ranking] = {ranking.name: ranking for ranking in _ALL}
 """Every ranking by its name, which is what a game's row names."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 
-from relance.poker.ranking.shapes import Category, Shape, rank_multisets, shape, straights, words
+from relance.poker.ranking.shapes import Category, Shape, four_straights, rank_multisets, shape, straights, words
 
 WEIGHTS: tuple[int, ...] = tuple(5 ** (card >> 2) for card in range(52))
 SUITED = 5**13
@@ -26,6 +26,41 @@ STANDARD_ORDER = (
     Category.STRAIGHT_FLUSH,
 )
 """H1, worst first."""
+
+STRIPPED_ORDER = (
+    Category.HIGH_CARD,
+    Category.PAIR,
+    Category.TWO_PAIR,
+    Category.TRIPS,
+    Category.STRAIGHT,
+    Category.FULL_HOUSE,
+    Category.FLUSH,
+    Category.QUADS,
+    Category.STRAIGHT_FLUSH,
+)
+"""H7, and H8 from 36 cards up: a flush beats a full house."""
+
+CLUB_32_ORDER = (
+    Category.HIGH_CARD,
+    Category.PAIR,
+    Category.TWO_PAIR,
+    Category.TRIPS,
+    Category.STRAIGHT,
+    Category.FULL_HOUSE,
+    Category.QUADS,
+    Category.FLUSH,
+    Category.STRAIGHT_FLUSH,
+)
+"""H8 with 32 cards: a flush beats four of a kind too."""
+
+SOKO_ORDER = (
+    Category.HIGH_CARD,
+    Category.PAIR,
+    Category.FOUR_STRAIGHT,
+    Category.FOUR_FLUSH,
+    *STANDARD_ORDER[2:],
+)
+"""H9 with four-card hands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +83,13 @@ class Order:
 def shapes_of(order: Order) -> Mapping[int, Shape]:
     """Sum of weights (plus SUITED for one suit) -> shape, for every hand of the order's deck."""
     runs = straights(order.lowest, ace_low=order.ace_low)
+    fours = four_straights() if Category.FOUR_STRAIGHT in order.categories else {}
     found: dict[int, Shape] = {}
     for ranks in rank_multisets(order.lowest):
         key = sum(5**rank for rank in ranks)
-        found[key] = shape(ranks, False, runs)
+        found[key] = shape(ranks, False, runs, fours)
         if len(set(ranks)) == 5:
-            found[key + SUITED] = shape(ranks, True, runs)
+            found[key + SUITED] = shape(ranks, True, runs, fours)
     return found
 
 
@@ -83,7 +119,7 @@ class TableRanking:
     order: Order
 
     def best(self, hole: Sequence[int], board: Sequence[int]) -> int:
-        """Score of the best five of all cards; bigger is better."""
+        """Score of the best five of all cards, bigger is better. Raises KeyError for cards that the deck lacks."""
         table = table_of(self.order)
         cards = (*hole, *board) if board else hole
         if len(cards) == 5:
@@ -95,3 +131,13 @@ class TableRanking:
         table = table_of(self.order)
         _, five = best_five((*hole, *board), lambda five: table[key_of(five)])
         return words(shapes_of(self.order)[key_of(five)])
+
+
+def club_rankings() -> tuple[TableRanking, ...]:
+    """H8: closed poker by the size of its deck, with the low ace and (`_high_ace`) without."""
+    rankings: list[TableRanking] = []
+    for size in (32, 36, 40, 44, 48, 52):
+        categories, lowest = CLUB_32_ORDER if size == 32 else STRIPPED_ORDER, (52 - size) // 4
+        rankings.append(TableRanking(f"closed_{size}", Order(categories, lowest)))
+        rankings.append(TableRanking(f"closed_{size}_high_ace", Order(categories, lowest, ace_low=False)))
+    return tuple(rankings)

@@ -56,8 +56,22 @@ def straights(lowest: int, *, ace_low: bool) -> dict[frozenset[int], int]:
     return tops
 
 
-def shape(ranks: tuple[int, ...], suited: bool, runs: Mapping[frozenset[int], int]) -> Shape:
-    """The shape of five ranks, of one suit or not. No four-card hands: those are Soko's own."""
+def four_straights() -> dict[frozenset[int], int]:
+    """The four-card straights of 52 cards (H9): set of ranks -> top card; A-2-3-4 is the lowest."""
+    return {frozenset(range(top - 3, top + 1)): top for top in range(3, ACE + 1)} | {frozenset({ACE, 0, 1, 2}): 2}
+
+
+def shape(
+    ranks: tuple[int, ...],
+    suited: bool,
+    runs: Mapping[frozenset[int], int],
+    four_runs: Mapping[frozenset[int], int],
+) -> Shape:
+    """The shape of five ranks, of one suit or not, given the straights that count.
+
+    A four-card straight carries its top card and the fifth card. Four-card flushes are not seen here: ranks do not
+    tell them.
+    """
     counts = sorted(((count, rank) for rank, count in Counter(ranks).items()), reverse=True)
     compared = tuple(rank for _, rank in counts)
     category = _GROUPS[tuple(count for count, _ in counts)]
@@ -67,6 +81,11 @@ def shape(ranks: tuple[int, ...], suited: bool, runs: Mapping[frozenset[int], in
             return Shape(Category.STRAIGHT_FLUSH if suited else Category.STRAIGHT, (top,))
         if suited:
             return Shape(Category.FLUSH, compared)
+    if category in {Category.HIGH_CARD, Category.PAIR}:
+        for at, odd in enumerate(ranks):
+            top = four_runs.get(frozenset(ranks[:at] + ranks[at + 1 :]))
+            if top is not None:
+                return Shape(Category.FOUR_STRAIGHT, (top, odd))
     return Shape(category, compared)
 
 
