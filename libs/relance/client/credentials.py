@@ -8,7 +8,7 @@ import binascii
 import json
 import time
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from relance.api.lobby.v1 import lobby_pb2
 from relance.client.errors import SignInRequired, Unavailable
@@ -24,7 +24,11 @@ _RETRY_SECONDS = 5.0
 
 
 class Credentials(Protocol):
-    """Where a call's token comes from."""
+    """Where a call's token comes from, and whose it is."""
+
+    @property
+    def player(self) -> str:
+        """Player id; empty: nobody's or not a player's."""
 
     async def token(self) -> str:
         """A token that is valid now; empty: none. Raises SignInRequired."""
@@ -38,6 +42,8 @@ class Credentials(Protocol):
 
 class Anonymous:
     """Calls without a token."""
+
+    player = ""
 
     async def token(self) -> str:
         return ""
@@ -55,14 +61,22 @@ class GivenToken:
     def __init__(self, token: str | Callable[[], str]) -> None:
         self._source = token
 
+    @property
+    def player(self) -> str:
+        claims = _claims(self._now())
+        return plain_id(str(claims.get("sub", ""))) if "player" in claims.get("roles", ()) else ""
+
     async def token(self) -> str:
-        return self._source if isinstance(self._source, str) else self._source()
+        return self._now()
 
     def expired(self) -> bool:
         return False
 
     def renew_in(self) -> float | None:
         return None
+
+    def _now(self) -> str:
+        return self._source if isinstance(self._source, str) else self._source()
 
 
 class PlayerCredentials:
@@ -128,9 +142,18 @@ def bearer(token: str) -> Metadata:
 
 def _lifetime(answer: lobby_pb2.SignInResponse) -> float:
     """Seconds that a fresh token lives, from its own claims: the clocks of client and server need not agree."""
+    claims = _claims(answer.token)
     try:
-        part = answer.token.split(".")[1]
-        claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
         return float(claims["exp"]) - float(claims["iat"])
-    except (IndexError, KeyError, TypeError, ValueError, binascii.Error):
+    except (KeyError, TypeError, ValueError):
         return max(answer.expire_time_us / 1e6 - time.time(), 0.0)
+
+
+def _claims(token: str) -> dict[str, Any]:
+    """What a token says, unproven; empty for what is no token."""
+    try:
+        part = token.split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    except (IndexError, ValueError, binascii.Error):
+        return {}
+    return claims if isinstance(claims, dict) else {}

@@ -38,7 +38,7 @@ class Room:
     def __init__(self, lobby: str, channels: Channels | None, timeout: float, patience: float) -> None:
         self._own = channels is None
         self._connection = Connection(lobby, channels or Channels(), timeout, patience)
-        self._credentials = PlayerCredentials(self._sign_in, self._renew)
+        self._credentials: Credentials = PlayerCredentials(self._sign_in, self._renew)
         self._anonymous = Anonymous()
 
     async def __aenter__(self) -> Self:
@@ -66,7 +66,14 @@ class Room:
 
     async def sign_in(self, name: str, password: str) -> str:
         """Sign in; the player's id. Tokens are renewed from here on. Raises SIGN_IN_REFUSED."""
-        return await self._credentials.sign_in(name, password)
+        credentials = PlayerCredentials(self._sign_in, self._renew)
+        player = await credentials.sign_in(name, password)
+        self._credentials = credentials
+        return player
+
+    def use_token(self, token: str | Callable[[], str]) -> None:
+        """Play with a player's token that somebody else signed and renews, instead of signing in."""
+        self._credentials = GivenToken(token)
 
     async def list_tables(
         self, filter: str = "", order_by: str = "", *, limit: int | None = None
