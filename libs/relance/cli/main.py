@@ -70,7 +70,7 @@ def up(
 ) -> None:  # fmt: skip
     """Start a room and run it until Ctrl-C or SIGTERM."""
     room = RoomOptions(data, port, database_url, nats_url)
-    shown = display(Console())
+    shown = display(_console())
     try:
         ok = asyncio.run(run_up(UpOptions(room, BotPlan(bots, pace), house, seconds), shown))
     finally:
@@ -90,7 +90,7 @@ def up(
 def drill(kill: str, times: int, seed: int, data: Path | None, bots: int, hands: int) -> None:
     """Kill a room's processes in the middle of hands, and account for every cent."""
     options = DrillOptions(kill=kill, times=times, seed=seed, data=data, bots=bots, hands=hands)
-    sys.exit(0 if asyncio.run(run_drill(options, Console(soft_wrap=True, highlight=False))) else 1)
+    sys.exit(0 if asyncio.run(run_drill(options, _console())) else 1)
 
 
 @cli.command()
@@ -111,7 +111,7 @@ def token(data: Path, roles: Sequence[str], name: str, hours: float) -> None:
 @click.argument("house", required=False)
 def houses(house: str | None) -> None:
     """List the houses; with the name of one, its games, choices and tables."""
-    describe(Console(highlight=False), house)
+    describe(_console(), house)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -119,6 +119,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
         cli.main(arguments, prog_name="relance", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as help_:
+        click.echo(help_.format_message())
+        sys.exit(2)
     except click.exceptions.Exit as end:
         sys.exit(end.exit_code)
     except click.Abort:
@@ -133,6 +136,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with tempfile.NamedTemporaryFile("w", prefix="relance-", suffix=".log", delete=False) as file:
             file.write(traceback.format_exc())
         _fail(f"this is a mistake of ours: {_last_line()}; the trace is in {file.name} (or: relance --debug …)", OURS)
+
+
+def _console() -> Console:
+    """Colours on a terminal only; elsewhere tables may be wide."""
+    wide = None if sys.stdout.isatty() else 160
+    return Console(highlight=False, soft_wrap=True, width=wide)
 
 
 def _last_line() -> str:

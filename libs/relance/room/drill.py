@@ -161,7 +161,7 @@ class _Drill:
                 table.add_column(heading, justify="right")
             for hand in voided:
                 for stake in hand.stakes.values():
-                    before, after = _check(hand, stake, movements.get(stake.player, []), marks.get(stake.player))
+                    before, after = check(hand, stake, movements.get(stake.player, []), marks.get(stake.player))
                     refund = hand.refunds[stake.seat].amount if stake.seat in hand.refunds else 0
                     amounts = (stake.stack, stake.put, refund, before, after)
                     table.add_row(hand.table, str(hand.hand), stake.player, *(money(each, EUR) for each in amounts))
@@ -211,7 +211,7 @@ def _tables(options: DrillOptions) -> list[table_pb2.OpenTableRequest]:
     ]
 
 
-def _check(hand: VoidedHand, stake: Stake, movements: list[Movement], mark: Mark | None) -> tuple[int, int]:
+def check(hand: VoidedHand, stake: Stake, movements: list[Movement], mark: Mark | None) -> tuple[int, int]:
     """A player of a voided hand has everything back; the account before and after. Raises Discrepancy."""
     where = f"table {hand.table}, hand {hand.hand}, player {stake.player}"
     refund = hand.refunds.get(stake.seat, events_pb2.Refund(amount=0, stack=stake.stack))

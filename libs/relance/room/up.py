@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import asyncpg
 import grpc
 import psutil
 from relance.ops.audit import audit
@@ -22,7 +23,6 @@ from relance.room.panel import Display
 from relance.room.play import BotPlan, play_command
 from relance.room.room import Room, RoomOptions
 from relance.room.services import OFFSETS, SERVICES
-from relance.runtime.database import OUTAGE
 
 LOOK_SECONDS = 1.0
 FIRST_AUDIT_SECONDS, AUDIT_SECONDS = 10.0, 30.0
@@ -115,7 +115,7 @@ async def _audited(room: Room, display: Display, before: str) -> str:
     """Audit the running room; the verdict, or the one before where the database is away."""
     try:
         report = await audit(room.audit_url)
-    except OUTAGE:
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
         return before
     for finding in report.findings:
         display.say(f"audit: {finding}")

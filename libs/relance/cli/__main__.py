@@ -1,0 +1,5 @@
+"""`python -m relance.cli`."""
+
+from relance.cli.main import main
+
+main()

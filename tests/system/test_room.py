@@ -1,0 +1,124 @@
+"""The whole room as processes: it starts, plays, survives kills, drains, comes back the same, and leaves nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+
+import psutil
+import pytest
+from tests.system.conftest import RunningRoom, processes_of, wait_for
+
+from relance.client import connect
+from relance.room.bots.accounts import Accounts
+from relance.room.figures import Figures, Observer
+from relance.room.services import SERVICES
+
+pytestmark = pytest.mark.xdist_group("system")
+
+FAST = ("--bots", "8", "--pace", "instant", "--house", "boulevard")
+Start = Callable[..., RunningRoom]
+
+
+def look(room: RunningRoom) -> Figures:
+    """What an operator sees."""
+
+    async def once() -> Figures:
+        observer = Observer(room.folder, {service: room.address(service) for service in SERVICES})
+        try:
+            return await observer.look()
+        finally:
+            await observer.close()
+
+    return asyncio.run(once())
+
+
+def wealth(room: RunningRoom) -> dict[str, int]:
+    """Each bot's money on the account, by player id."""
+
+    async def ask() -> dict[str, int]:
+        found: dict[str, int] = {}
+        for account in Accounts(room.folder.path / "bots.json").accounts:
+            async with connect(room.address("lobby")) as visitor:
+                player = await visitor.sign_in(account.name, account.password)
+                found[player] = await visitor.balance("eur")
+        return found
+
+    return asyncio.run(ask())
+
+
+def test_up_for_some_seconds_plays_drains_audits_and_leaves_nothing(start: Start) -> None:
+    room = start(*FAST, "--seconds", "6")
+    assert room.process.wait(90) == 0, room.said()
+    said = room.said()
+    assert re.search(r"lobby: grpc 127\.0\.0\.1:\d+", said)
+    assert "relance token --role floor" in said
+    assert re.search(r"audit: .*ok", said)
+    assert "\x1b" not in said  # no colours in a file
+    assert processes_of(room.folder.path) == []
+
+
+def test_it_comes_back_with_the_same_players_balances_and_tables(start: Start) -> None:
+    room = start(*FAST).wait_ready()
+    wait_for(lambda: look(room).hands >= 10, 60, room)
+    assert room.stop(signal.SIGINT) == 0, room.said()
+    room = start("--bots", "0", "--house", "boulevard").wait_ready()
+    before, money = look(room), wealth(room)
+    assert before.hands >= 10
+    assert room.stop() == 0
+    room = start("--bots", "0", "--house", "boulevard").wait_ready()
+    after = look(room)
+    assert wealth(room) == money
+    assert {table.name for table in after.tables} == {table.name for table in before.tables}
+    assert after.escrow == before.escrow
+    assert room.stop() == 0
+
+
+@pytest.mark.parametrize("names", [("table",), ("wallet", "rake", "lobby", "nats", "bots"), ("postgres",)])
+def test_a_process_that_is_killed_is_started_again_and_no_money_is_lost(start: Start, names: tuple[str, ...]) -> None:
+    room = start(*FAST).wait_ready()
+    wait_for(lambda: look(room).hands >= 5, 60, room)
+    for name in names:
+        pid = room.pid(name)
+        psutil.Process(pid).kill()
+        wait_for(lambda name=name, pid=pid: room.pid(name) != pid, 30, room)  # type: ignore[misc]
+    hands = look_when_possible(room).hands
+    wait_for(lambda: look_when_possible(room).hands > hands + 5, 60, room)
+    assert room.stop() == 0, room.said()
+    assert re.search(r"audit: .*ok", room.said())
+    assert processes_of(room.folder.path) == []
+
+
+def look_when_possible(room: RunningRoom) -> Figures:
+    """What an operator sees as soon as all services answer again."""
+    import grpc
+
+    for _ in range(600):
+        try:
+            return look(room)
+        except grpc.aio.AioRpcError as error:
+            last = error
+    raise last
+
+
+def test_a_supervisor_that_is_killed_leaves_nothing_and_can_be_started_again(start: Start) -> None:
+    room = start(*FAST).wait_ready()
+    room.stop(signal.SIGKILL)
+    wait_for(lambda: processes_of(room.folder.path) == [], 20)
+    room = start(*FAST, "--seconds", "1")
+    assert room.process.wait(90) == 0, room.said()
+
+
+def test_a_second_up_on_the_same_data_says_that_one_is_running(start: Start) -> None:
+    room = start("--bots", "0", "--house", "boulevard").wait_ready()
+    second = subprocess.run(
+        [sys.executable, "-m", "relance.cli", "up", "--data", str(room.folder.path)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert second.returncode == 1
+    assert f"a room is already running on {room.folder.path} (process {room.process.pid})" in second.stderr
+    assert room.stop() == 0
