@@ -6,22 +6,31 @@ PostgresLog is the log; MemoryLog keeps the same contract in memory for simulati
 from __future__ import annotations
 
 from relance.eventlog.errors import Fenced, LogError, StreamExists, Unavailable, UnsafeDatabase
+from relance.eventlog.follow import Follower, Source
 from relance.eventlog.memory import MemoryLog, MemoryStore
+from relance.eventlog.ownership import Heartbeat, Observer, Takeable
 from relance.eventlog.port import Appended, EventLog, Ownership, Snapshot, StreamInfo
 from relance.eventlog.postgres import PostgresLog
+from relance.eventlog.publish import Publisher
 
 __all__ = [
     "Appended",
     "EventLog",
     "Fenced",
+    "Follower",
+    "Heartbeat",
     "LogError",
     "MemoryLog",
     "MemoryStore",
+    "Observer",
     "Ownership",
     "PostgresLog",
+    "Publisher",
     "Snapshot",
+    "Source",
     "StreamExists",
     "StreamInfo",
+    "Takeable",
     "Unavailable",
     "UnsafeDatabase",
 ]
