@@ -1,0 +1,98 @@
+"""What a decision works on: a fork of the table that each new event is applied to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from relance.api.events.v1 import events_pb2 as pb
+from relance.poker.evolve import evolve
+from relance.poker.hand import Hand
+from relance.poker.table import Request, Table
+
+if TYPE_CHECKING:
+    from relance.api.common.v1.game_pb2 import RakeSchedule
+    from relance.poker.deck import CardSource
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a decision needs to know that is not in the table.
+
+    at: time, microseconds since 1970. cards: of the running hand (for StartHand: of the new one). request: who asks.
+    draining: whether the table is to be given up when the hand ends. rake: schedule that StartHand may adopt.
+    """
+
+    at: int
+    cards: CardSource | None = None
+    request: Request | None = None
+    draining: bool = False
+    rake: RakeSchedule | None = None
+
+
+_IN_HAND: Final = frozenset(
+    {
+        *("blind_missed", "ante_posted", "blind_posted", "bring_in_posted", "cards_dealt", "board_dealt", "card_burnt"),
+        *("checked", "called", "bet_made", "raised", "folded", "timed_out", "protection_used", "cards_discarded"),
+        *("cards_drawn", "deck_reshuffled", "dealing_fault_ruled", "split_offered", "split_answered"),
+        *("uncalled_returned", "round_ended", "hand_shown", "hand_mucked", "rake_taken", "pot_awarded"),
+    }
+)
+"""Events that change the running hand and nothing else of the table."""
+
+
+class Draft:
+    """Events decided so far, and the table as they leave it. The table given is never touched."""
+
+    __slots__ = ("_owned", "context", "events", "table")
+
+    def __init__(self, table: Table, context: Context) -> None:
+        self.table = table.fork()
+        self.context = context
+        self.events: list[pb.TableEvent] = []
+        self._owned = False
+
+    @property
+    def hand(self) -> Hand:
+        """The running hand."""
+        hand = self.table.hand
+        assert hand is not None
+        return hand
+
+    @property
+    def cards(self) -> CardSource:
+        """The source of the running hand's cards."""
+        cards = self.context.cards
+        if cards is None:
+            raise ValueError("a running hand needs the source of its cards in the context")
+        return cards
+
+    def emit(self, name: str, /, **fields: object) -> None:
+        """Decide one more event: the name of its payload and the payload's fields."""
+        table = self.table
+        if name not in _IN_HAND and not self._owned:
+            table.own()
+            self._owned = True
+        event = envelope(table, self.context, name, fields, first=not self.events)
+        self.events.append(event)
+        evolve(table, name, event)
+
+
+def envelope(
+    table: Table, context: Context, name: str, fields: dict[str, object], *, first: bool = True
+) -> pb.TableEvent:
+    """The next event of the table. Only the first of a decision carries the request."""
+    hand = table.hand
+    number = hand.number if hand is not None else (table.last_hand + 1 if name == "hand_started" else 0)
+    payload: dict[str, dict[str, object]] = {name: fields}
+    event = pb.TableEvent(
+        table=table.id,
+        version=table.version + 1,
+        hand=number,
+        time_us=context.at,
+        **payload,  # type: ignore[arg-type]
+    )
+    request = context.request
+    if first and request is not None:
+        event.request_id, event.request_hash, event.request_player = request
+    return event

@@ -1,0 +1,425 @@
+"""What the events of a hand do to it. No games here: streets, openers and sizes are read from the game's row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from relance.api.events.v1 import events_pb2 as pb
+from relance.poker.cards import parse
+from relance.poker.hand import ACTIVE, ALL_IN, BETTING, DRAWING, FOLDED, FROZEN, NOBODY, SHOWDOWN, Hand
+from relance.poker.rounds import close_street, first_to_act, next_drawer, street_dealt
+from relance.poker.table import Table
+
+Applier = Callable[[Table, Any, pb.TableEvent], None]
+
+
+def running(table: Table) -> Hand:
+    """The running hand, which the log says there is."""
+    hand = table.hand
+    assert hand is not None, f"{table.id}@{table.version}: an event of a hand outside hands"
+    return hand
+
+
+def _hand_started(table: Table, started: pb.HandStarted, event: pb.TableEvent) -> None:
+    terms = table.terms
+    assert terms is not None
+    if started.HasField("new_rake"):
+        table.rake = started.new_rake
+    by_seat = {player.seat: player for player in started.players}
+    seats = tuple(sorted(by_seat, key=lambda seat: (seat <= started.button, seat)))
+    count = len(seats)
+    stacks = [by_seat[seat].stack for seat in seats]
+    table.last_hand = event.hand
+    table.hand = Hand(
+        number=event.hand,
+        terms=terms,
+        seats=seats,
+        players=tuple(by_seat[seat].player for seat in seats),
+        start=tuple(stacks),
+        button=started.button,
+        small_blind=started.small_blind,
+        big_blind=started.big_blind,
+        dead_small_blind=started.dead_small_blind,
+        deck=started.deck_size,
+        index={seat: at for at, seat in enumerate(seats)},
+        rake_label=started.rake_schedule,
+        stack=stacks,
+        bet=[0] * count,
+        put=[0] * count,
+        dead=[0] * count,
+        status=[ACTIVE] * count,
+        faced=[NOBODY] * count,
+        posted=[False] * count,
+        down=[()] * count,
+        up=[()] * count,
+        gone=[()] * count,
+        places=[()] * count,
+        salts=[()] * count,
+        stub=list(range(started.deck_size)),
+        deck_end=started.deck_size,
+        muck=[],
+        step=terms.min_bet,
+        turn=event.version,
+    )
+
+
+def _blind_missed(table: Table, missed: pb.BlindMissed, event: pb.TableEvent) -> None:
+    hand = running(table)
+    hand.missed += ((missed.seat, missed.big, missed.small),)
+
+
+def _ante_posted(table: Table, ante: pb.AntePosted, event: pb.TableEvent) -> None:
+    hand = running(table)
+    at = hand.index[ante.seat]
+    hand.posted[at] = True
+    _put(hand, at, ante.amount)
+
+
+def _blind_posted(table: Table, blind: pb.BlindPosted, event: pb.TableEvent) -> None:
+    """B9: the others face the full blind, whatever its poster could pay."""
+    hand = running(table)
+    at = hand.index[blind.seat]
+    if blind.kind == pb.BLIND_KIND_DEAD:
+        hand.stack[at] -= blind.amount
+        hand.dead[at] += blind.amount
+        hand.pot += blind.amount
+        if not hand.stack[at]:
+            hand.status[at] = ALL_IN
+        return
+    _put(hand, at, blind.amount)
+    hand.bet[at] += blind.amount
+    full = hand.terms.big_blind if blind.kind == pb.BLIND_KIND_BIG else 0
+    hand.floor = max(hand.floor, full)
+    hand.current = max(hand.current, hand.bet[at], full)
+    if blind.kind == pb.BLIND_KIND_BIG:
+        hand.level, hand.bets = full, 1
+
+
+def _bring_in_posted(table: Table, brought: pb.BringInPosted, event: pb.TableEvent) -> None:
+    hand = running(table)
+    at = hand.index[brought.seat]
+    _put(hand, at, brought.amount)
+    hand.bet[at] += brought.amount
+    hand.current = hand.floor = hand.terms.bring_in
+    hand.bring_in = False
+    _spoke(hand, at, event.version)
+
+
+def _put(hand: Hand, at: int, amount: int) -> None:
+    """Live chips from the stack to the pot."""
+    stack = hand.stack[at] - amount
+    hand.stack[at] = stack
+    hand.put[at] += amount
+    hand.pot += amount
+    if not stack:
+        hand.status[at] = ALL_IN
+
+
+def _spoke(hand: Hand, at: int, version: int) -> None:
+    """The player has spoken; the next one is asked."""
+    hand.faced[at] = hand.current
+    hand.asked = hand.next_to_act(at)
+    hand.turn = version
+
+
+def _cards_dealt(table: Table, dealt: pb.CardsDealt, event: pb.TableEvent) -> None:
+    hand = running(table)
+    at = hand.index[dealt.seat]
+    down, up = parse(dealt.down), parse(dealt.up)
+    count = len(down) + len(up)
+    if dealt.positions:
+        for position in dealt.positions:
+            hand.stub.remove(position)
+        if down:
+            hand.places[at] += tuple(dealt.positions[: len(down)])
+            salts = dealt.down_salts
+            hand.salts[at] += tuple(salts[n : n + 16] for n in range(0, len(salts), 16))
+    else:
+        del hand.stub[:count]
+    if down:
+        hand.down[at] += tuple(down)
+    if up:
+        hand.up[at] += tuple(up)
+    hand.received += 1
+    if hand.received == hand.live():
+        street_dealt(hand, event.version)
+
+
+def _board_dealt(table: Table, dealt: pb.BoardDealt, event: pb.TableEvent) -> None:
+    hand = running(table)
+    cards = parse(dealt.cards)
+    del hand.stub[: len(cards)]
+    hand.board += tuple(cards)
+    # A card for the middle where the street gives one to each player: the community card of D7.
+    hand.silent = not hand.streets[hand.street].board
+    street_dealt(hand, event.version)
+
+
+def _card_burnt(table: Table, burnt: pb.CardBurnt, event: pb.TableEvent) -> None:
+    hand = running(table)
+    hand.stub.remove(burnt.position)
+    hand.burnt = True
+
+
+def _checked(table: Table, checked: pb.Checked, event: pb.TableEvent) -> None:
+    hand = running(table)
+    _spoke(hand, hand.index[checked.seat], event.version)
+
+
+def _called(table: Table, called: pb.Called, event: pb.TableEvent) -> None:
+    hand = running(table)
+    at = hand.index[called.seat]
+    _put(hand, at, called.amount)
+    hand.bet[at] += called.amount
+    _spoke(hand, at, event.version)
+
+
+def _bet_made(table: Table, bet: pb.BetMade, event: pb.TableEvent) -> None:
+    hand = running(table)
+    _raise(hand, hand.index[bet.seat], bet.amount, bet.to, event.version)
+
+
+def _raised(table: Table, raised: pb.Raised, event: pb.TableEvent) -> None:
+    hand = running(table)
+    _raise(hand, hand.index[raised.seat], raised.amount, raised.to, event.version)
+
+
+def _raise(hand: Hand, at: int, amount: int, to: int, version: int) -> None:
+    """B2, B8: what counts as a full bet or raise, and what it makes of the next one."""
+    _put(hand, at, amount)
+    hand.bet[at] = to
+    fixed = hand.terms.limit.fixed
+    grown = to - (hand.level if fixed or not hand.bets else hand.current)
+    full = grown * 2 >= hand.sizes[0] if fixed else grown >= hand.step or not hand.bets
+    if full:
+        hand.raised = hand.bets > 0
+        hand.bets += 1
+        hand.level = to
+        hand.step = max(hand.step, grown) if not hand.raised else grown
+        if fixed and grown >= hand.sizes[-1]:
+            hand.sizes = hand.sizes[-1:]
+    hand.current = to
+    hand.aggressor = at
+    hand.bring_in = False
+    _spoke(hand, at, version)
+
+
+def _folded(table: Table, folded: pb.Folded, event: pb.TableEvent) -> None:
+    hand = running(table)
+    at = hand.index[folded.seat]
+    hand.status[at] = FOLDED
+    if hand.game.restock_folded:
+        hand.muck += hand.hole(at)
+    if hand.phase == DRAWING:
+        if hand.drawer == at:
+            hand.owed = 0
+            next_drawer(hand, event.version)
+    elif hand.phase == BETTING:
+        _fold_in_betting(hand, at, event.version)
+    if hand.live() == 1:
+        hand.asked = NOBODY
+
+
+def _fold_in_betting(hand: Hand, at: int, version: int) -> None:
+    if hand.bring_in and at == hand.asked:
+        hand.asked = first_to_act(hand)
+        hand.turn = version
+    elif at == hand.asked:
+        hand.asked = hand.next_to_act(at)
+        hand.turn = version
+    elif hand.asked != NOBODY and hand.next_to_act(hand.asked - 1) != hand.asked:
+        # A fold out of turn (S6) can leave nothing to ask.
+        hand.asked = hand.next_to_act(hand.asked - 1)
+        hand.turn = version
+
+
+def _protection_used(table: Table, used: pb.ProtectionUsed, event: pb.TableEvent) -> None:
+    """C2: all-in for what is in; the rest of the stack stays out of reach."""
+    hand = running(table)
+    at = hand.index[used.seat]
+    hand.status[at] = FROZEN
+    hand.bring_in = False
+    hand.asked = hand.next_to_act(at)
+    hand.turn = event.version
+
+
+def _cards_discarded(table: Table, discarded: pb.CardsDiscarded, event: pb.TableEvent) -> None:
+    hand = running(table)
+    at = hand.index[discarded.seat]
+    if discarded.count:
+        cards = parse(discarded.cards)
+        kept = [n for n, card in enumerate(hand.down[at]) if card not in cards]
+        if hand.places[at]:
+            hand.places[at] = tuple(hand.places[at][n] for n in kept)
+            hand.salts[at] = tuple(hand.salts[at][n] for n in kept)
+        hand.down[at] = tuple(hand.down[at][n] for n in kept)
+        hand.gone[at] += tuple(cards)
+        hand.muck += cards
+    if discarded.timed_out and hand.terms.stand_pat_penalty:
+        hand.barred_next |= 1 << at
+    hand.owed = discarded.count
+    if hand.owed:
+        hand.asked = NOBODY
+    else:
+        next_drawer(hand, event.version)
+
+
+def _cards_drawn(table: Table, drawn: pb.CardsDrawn, event: pb.TableEvent) -> None:
+    """D6: cards that were passed over go to the bottom of the stub."""
+    hand = running(table)
+    at = hand.index[drawn.seat]
+    for position in drawn.positions:
+        while hand.stub[0] != position:
+            hand.stub.append(hand.stub.pop(0))
+        del hand.stub[0]
+    hand.down[at] += tuple(parse(drawn.cards))
+    if drawn.salts:
+        hand.places[at] += tuple(drawn.positions)
+        hand.salts[at] += tuple(drawn.salts[n : n + 16] for n in range(0, len(drawn.salts), 16))
+    hand.owed -= drawn.count
+    if hand.owed <= 0:
+        next_drawer(hand, event.version)
+
+
+def _deck_reshuffled(table: Table, shuffled: pb.DeckReshuffled, event: pb.TableEvent) -> None:
+    """D6, F3, F4: cards came back; the new stub lies at new positions."""
+    hand = running(table)
+    new = list(range(hand.deck_end, hand.deck_end + shuffled.count))
+    hand.deck_end += shuffled.count
+    if shuffled.reason == "DISCARDS":
+        own = hand.gone[hand.drawer]
+        hand.muck = [card for card in hand.muck if card in own]
+        hand.stub = new + hand.stub
+    else:
+        hand.stub = new
+
+
+def _uncalled_returned(table: Table, returned: pb.UncalledReturned, event: pb.TableEvent) -> None:
+    """B11; when a leaver's bet goes back the amount to call drops with it (S6)."""
+    hand = running(table)
+    at = hand.index[returned.seat]
+    hand.bet[at] -= returned.amount
+    hand.put[at] -= returned.amount
+    hand.stack[at] += returned.amount
+    hand.pot -= returned.amount
+    if hand.status[at] == ALL_IN:
+        hand.status[at] = ACTIVE
+    before = hand.current
+    hand.current = max(hand.floor, *hand.bet)
+    hand.level = min(hand.level, hand.current)
+    if hand.aggressor == at and hand.status[at] == FOLDED:
+        hand.aggressor = NOBODY
+    if hand.asked != NOBODY and hand.current != before:
+        hand.asked = hand.next_to_act(hand.asked - 1)
+        hand.turn = event.version
+
+
+def _round_ended(table: Table, ended: pb.RoundEnded, event: pb.TableEvent) -> None:
+    hand = running(table)
+    count = len(hand.seats)
+    hand.bet = [0] * count
+    hand.faced = [NOBODY] * count
+    hand.current = hand.floor = hand.level = hand.bets = hand.barred = 0
+    hand.raised = False
+    hand.step = hand.terms.min_bet
+    last = hand.street == len(hand.streets) - 1
+    hand.last_aggressor = hand.aggressor if last else NOBODY
+    hand.aggressor = NOBODY
+    close_street(hand, event.version)
+
+
+def _hand_shown(table: Table, shown: pb.HandShown, event: pb.TableEvent) -> None:
+    hand = running(table)
+    hand.shown |= 1 << hand.index[shown.seat]
+    if hand.phase != SHOWDOWN:
+        hand.turned_up = True
+
+
+def _hand_mucked(table: Table, mucked: pb.HandMucked, event: pb.TableEvent) -> None:
+    hand = running(table)
+    hand.mucked |= 1 << hand.index[mucked.seat]
+
+
+def _rake_taken(table: Table, taken: pb.RakeTaken, event: pb.TableEvent) -> None:
+    hand = running(table)
+    hand.rake = taken.amount
+    hand.pot -= taken.amount
+
+
+def _pot_awarded(table: Table, awarded: pb.PotAwarded, event: pb.TableEvent) -> None:
+    hand = running(table)
+    for share in awarded.shares:
+        hand.stack[hand.index[share.seat]] += share.amount
+        hand.pot -= share.amount
+    hand.awarded += 1
+
+
+def _hand_ended(table: Table, ended: pb.HandEnded, event: pb.TableEvent) -> None:
+    """Stacks, button and marks become what the hand made of them; until here they were as before it."""
+    hand = running(table)
+    assert hand.pot == 0, f"{table.id}@{table.version}: {hand.pot} chips left in the pot"
+    for result in ended.results:
+        seat = table.seats[result.seat]
+        seat.stack = result.stack
+        seat.played = True
+        seat.away = 0
+        seat.entry = seat.wait = seat.missed_big = seat.missed_small = False
+    for number, big, small in hand.missed:
+        seat = table.seats[number]
+        seat.missed_big |= big
+        seat.missed_small |= small
+    for seat in table.seats.values():
+        if seat.sitting_out and seat.number not in hand.index:
+            seat.away += 1
+    table.rake_taken += ended.rake
+    table.button, table.small_blind, table.big_blind = hand.button, hand.small_blind, hand.big_blind
+    table.big_blind_player = hand.players[hand.index[hand.big_blind]] if hand.big_blind in hand.index else ""
+    table.last_dealt = len(hand.seats)
+    _over(table, hand)
+
+
+def _hand_voided(table: Table, voided: pb.HandVoided, event: pb.TableEvent) -> None:
+    """C3, F7: as if the hand had not been."""
+    _over(table, running(table))
+
+
+def _over(table: Table, hand: Hand) -> None:
+    table.last_over = hand.number
+    table.hand = None
+    table.conservation()
+
+
+def _timed_out(table: Table, timed_out: pb.TimedOut, event: pb.TableEvent) -> None:
+    """What the time-out led to follows."""
+
+
+HAND_APPLIERS: Final[dict[str, Applier]] = {
+    "hand_started": _hand_started,
+    "blind_missed": _blind_missed,
+    "ante_posted": _ante_posted,
+    "blind_posted": _blind_posted,
+    "bring_in_posted": _bring_in_posted,
+    "cards_dealt": _cards_dealt,
+    "board_dealt": _board_dealt,
+    "card_burnt": _card_burnt,
+    "checked": _checked,
+    "called": _called,
+    "bet_made": _bet_made,
+    "raised": _raised,
+    "folded": _folded,
+    "timed_out": _timed_out,
+    "protection_used": _protection_used,
+    "cards_discarded": _cards_discarded,
+    "cards_drawn": _cards_drawn,
+    "deck_reshuffled": _deck_reshuffled,
+    "uncalled_returned": _uncalled_returned,
+    "round_ended": _round_ended,
+    "hand_shown": _hand_shown,
+    "hand_mucked": _hand_mucked,
+    "rake_taken": _rake_taken,
+    "pot_awarded": _pot_awarded,
+    "hand_ended": _hand_ended,
+    "hand_voided": _hand_voided,
+}
+"""What each event of a hand does, by the name of its payload."""

@@ -1,0 +1,124 @@
+"""What follows when nobody is asked: deal, draw, end the round, show down, until somebody must act."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from relance.poker.cards import render
+from relance.poker.draft import Draft
+from relance.poker.hand import BETTING, DEALING, DRAWING, FOLDED, NOBODY, SHOWDOWN, Hand
+from relance.poker.pots import uncalled
+from relance.poker.settle import show_down, show_hand, uncontested
+
+
+def run(draft: Draft) -> None:
+    """Decide everything up to the next question or the end of the hand."""
+    while True:
+        hand = draft.table.hand
+        if hand is None or hand.asked != NOBODY:
+            return
+        if hand.live() == 1:
+            uncontested(draft)
+        else:
+            _STEPS[hand.phase](draft)
+
+
+def _deal(draft: Draft) -> None:
+    """The cards of the street (D4, D5, D7)."""
+    hand = draft.hand
+    street = hand.streets[hand.street]
+    if street.board:
+        if hand.terms.burn and not hand.burnt:
+            draft.emit("card_burnt", position=hand.stub[0])
+        _deal_board(draft, street.board)
+        return
+    each = street.down + street.up
+    live = [at for at, status in enumerate(hand.status) if status != FOLDED]
+    if len(hand.stub) < each * len(live):
+        _deal_board(draft, each)
+        return
+    cards, stub, count = draft.cards, hand.stub[: each * len(live)], len(live)
+    commit = hand.terms.commitments
+    for number, at in enumerate(live):
+        places = stub[number::count]
+        dealt = [cards.card(place) for place in places]
+        down, up = dealt[: street.down], dealt[street.down :]
+        fields: dict[str, object] = {"seat": hand.seats[at], "down": render(down), "down_count": len(down)}
+        if up:
+            fields["up"] = render(up)
+        if commit:
+            fields["positions"] = places
+            fields["down_salts"] = b"".join(cards.salt(place) for place in places[: street.down])
+            fields["up_salts"] = b"".join(cards.salt(place) for place in places[street.down :])
+        draft.emit("cards_dealt", **fields)
+
+
+def _deal_board(draft: Draft, count: int) -> None:
+    hand, cards = draft.hand, draft.cards
+    places = hand.stub[:count]
+    board = render([cards.card(place) for place in places])
+    if hand.terms.commitments:
+        salts = b"".join(cards.salt(place) for place in places)
+        draft.emit("board_dealt", cards=board, positions=places, salts=salts)
+    else:
+        draft.emit("board_dealt", cards=board)
+
+
+def _draw(draft: Draft) -> None:
+    """D6: replacement cards; the stub to its last card, then everybody else's discards. Nobody gets their own back."""
+    hand, cards = draft.hand, draft.cards
+    at = hand.drawer
+    if not hand.owed:
+        draft.emit("cards_discarded", seat=hand.seats[at])
+        return
+    own = hand.gone[at]
+    places = [place for place in hand.stub if cards.card(place) not in own][: hand.owed]
+    if not places:
+        back = [card for card in hand.muck if card not in own]
+        assert back, f"{draft.table.id}: no card is left for seat {hand.seats[at]}"
+        hashes = cards.restock(hand.deck_end, back, ())
+        draft.emit("deck_reshuffled", count=len(back), deck_commitments=hashes, reason="DISCARDS")
+        return
+    draft.emit(
+        "cards_drawn",
+        seat=hand.seats[at],
+        count=len(places),
+        cards=render([cards.card(place) for place in places]),
+        positions=places,
+        salts=b"".join(cards.salt(place) for place in places),
+    )
+
+
+def _end_round(draft: Draft) -> None:
+    """Uncalled chips go back (B11), the bets are the pot's; hands are turned up when no more betting can come (G14)."""
+    hand = draft.hand
+    return_uncalled(draft)
+    draft.emit("round_ended", round=hand.round, pot=hand.pot)
+    turn_up(draft)
+
+
+def turn_up(draft: Draft) -> None:
+    """Show live hands at once when no more betting is possible and cards are still to come (G14)."""
+    hand = draft.hand
+    if hand.turned_up or not hand.game.turn_up or hand.phase == SHOWDOWN or hand.able() > 1:
+        return
+    for at in range(len(hand.seats)):
+        if hand.is_live(at):
+            show_hand(draft, at, describe=False)
+
+
+def return_uncalled(draft: Draft) -> None:
+    """B11: what nobody matched in this round goes back."""
+    hand: Hand = draft.hand
+    at, amount = uncalled(hand)
+    if amount:
+        draft.emit("uncalled_returned", seat=hand.seats[at], amount=amount)
+
+
+_STEPS: Final[dict[int, Callable[[Draft], None]]] = {
+    DEALING: _deal,
+    DRAWING: _draw,
+    BETTING: _end_round,
+    SHOWDOWN: show_down,
+}

@@ -1,0 +1,188 @@
+"""A hand in progress.
+
+Players stand in lists by *position*: 0 is the player dealt in who is nearest to the left of the button, and so on
+clockwise; a player on the button is last. "First to the left of the button" is therefore the lowest position.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Final
+
+from relance.api.table.v1 import table_pb2
+from relance.poker.games import Game, Street
+from relance.poker.terms import Terms
+
+ACTIVE: Final = 0
+"""Dealt in, not folded, chips behind."""
+ALL_IN: Final = 1
+"""Dealt in, not folded, nothing behind."""
+FROZEN: Final = 2
+"""Artificially all-in (C2): not folded, never asked again in this hand, the rest of the stack out of reach."""
+FOLDED: Final = 3
+
+DEALING: Final = 0
+DRAWING: Final = 1
+BETTING: Final = 2
+SPLITTING: Final = 3
+SHOWDOWN: Final = 4
+POSTING: Final = 5
+
+NOBODY: Final = -1
+
+BET: Final = table_pb2.PROMPT_KIND_BET
+DRAW: Final = table_pb2.PROMPT_KIND_DRAW
+SPLIT: Final = table_pb2.PROMPT_KIND_SPLIT
+POST: Final = table_pb2.PROMPT_KIND_POST
+SHOW: Final = table_pb2.PROMPT_KIND_SHOW
+
+
+@dataclass(slots=True)
+class Hand:
+    """State of a hand. Chips are minor units; `bet` counts for the round, `put` for the hand (live chips only)."""
+
+    number: int
+    terms: Terms
+    seats: tuple[int, ...]
+    players: tuple[str, ...]
+    start: tuple[int, ...]
+    button: int
+    small_blind: int
+    big_blind: int
+    dead_small_blind: int
+    deck: int
+    index: dict[int, int]
+    rake_label: str
+
+    stack: list[int]
+    bet: list[int]
+    put: list[int]
+    dead: list[int]
+    status: list[int]
+    faced: list[int]
+    """By position: what the player had matched when they last spoke in this round; -1: has not spoken."""
+    posted: list[bool]
+
+    down: list[tuple[int, ...]]
+    up: list[tuple[int, ...]]
+    gone: list[tuple[int, ...]]
+    """By position: cards that the player discarded in this hand."""
+    places: list[tuple[int, ...]]
+    salts: list[tuple[bytes, ...]]
+    """Deck positions and salts of the down cards, kept where the deck is committed to."""
+
+    stub: list[int]
+    """Deck positions not dealt yet, top first. What lies there is unknown to the state."""
+    deck_end: int
+    muck: list[int]
+    """Discards that may be shuffled into a new stub (D6)."""
+
+    board: tuple[int, ...] = ()
+    pot: int = 0
+    phase: int = DEALING
+    street: int = 0
+    round: int = 0
+    received: int = 0
+    burnt: bool = False
+    silent: bool = False
+    """Whether this street has no betting (D7)."""
+
+    asked: int = NOBODY
+    asks: table_pb2.PromptKind.ValueType = BET
+    turn: int = 0
+
+    current: int = 0
+    """The bet to match."""
+    floor: int = 0
+    """What is to be matched even if nobody could post it in full (B9, G9)."""
+    level: int = 0
+    """The last bet that counts as one (B8)."""
+    step: int = 0
+    """The last full bet or raise (B2)."""
+    bets: int = 0
+    raised: bool = False
+    sizes: tuple[int, ...] = ()
+    bring_in: bool = False
+    """Whether the player asked must bring in or complete."""
+    aggressor: int = NOBODY
+    last_aggressor: int = NOBODY
+    """Aggressor of the final betting round, once it is over (G14)."""
+    barred: int = 0
+    """Bit mask of positions that may not bet or raise in this round (G12)."""
+    barred_next: int = 0
+
+    drawer: int = NOBODY
+    owed: int = 0
+    """Cards that the drawer must still get."""
+
+    offer_from: int = NOBODY
+    accepted: int = 0
+    agreed: tuple[int, ...] = ()
+    offer_over: bool = False
+    """The split offer of this round (P): who made it, bit mask of acceptances, pots agreed on, whether it is done."""
+
+    turned_up: bool = False
+    shown: int = 0
+    mucked: int = 0
+    missed: tuple[tuple[int, bool, bool], ...] = ()
+    rake: int = 0
+    players_flop: int = 0
+    faults: tuple[int, ...] = ()
+    set_aside: int = NOBODY
+    awarded: int = field(default=0)
+
+    @property
+    def game(self) -> Game:
+        """The row of the game."""
+        return self.terms.game
+
+    @property
+    def streets(self) -> tuple[Street, ...]:
+        """The streets of the game."""
+        return self.terms.game.streets
+
+    def live(self) -> int:
+        """How many players have not folded."""
+        return len(self.status) - self.status.count(FOLDED)
+
+    def able(self) -> int:
+        """How many players can still act: not folded and not all-in, really or artificially."""
+        return self.status.count(ACTIVE)
+
+    def is_live(self, position: int) -> bool:
+        """Whether the player has not folded."""
+        return self.status[position] != FOLDED
+
+    def hole(self, position: int) -> tuple[int, ...]:
+        """All cards of a player, down cards first."""
+        return self.down[position] + self.up[position]
+
+    def next_to_act(self, after: int) -> int:
+        """Position of the next player who must act in this round; NOBODY: betting is over (B16)."""
+        status, bet, faced, current = self.status, self.bet, self.faced, self.current
+        free = status.count(ACTIVE) > 1
+        size = len(status)
+        at = after
+        for _ in range(size):
+            at += 1
+            if at == size:
+                at = 0
+            if status[at] == ACTIVE and (bet[at] < current or (free and faced[at] < 0)):
+                return at
+        return NOBODY
+
+    def copy(self) -> Hand:
+        """A hand that can be played on without touching this one."""
+        new = object.__new__(Hand)
+        for name in _PLAIN:
+            setattr(new, name, getattr(self, name))
+        for name in _LISTS:
+            setattr(new, name, getattr(self, name).copy())
+        return new
+
+
+_LISTS: Final = (
+    *("stack", "bet", "put", "dead", "status", "faced", "posted"),
+    *("down", "up", "gone", "places", "salts", "stub", "muck"),
+)
+_PLAIN: Final = tuple(row.name for row in fields(Hand) if row.name not in _LISTS)

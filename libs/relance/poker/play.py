@@ -1,0 +1,245 @@
+"""What players do in a hand: act, run out of time, leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from relance.api.common.v1 import reason_pb2
+from relance.api.events.v1 import events_pb2 as pb
+from relance.poker import betting
+from relance.poker.betting import check_amount, check_raise, may_check, not_offered, owes
+from relance.poker.cards import parse
+from relance.poker.commands import Act, Timeout
+from relance.poker.draft import Context, Draft, envelope
+from relance.poker.flow import return_uncalled, run
+from relance.poker.hand import ACTIVE, BET, DRAW, NOBODY, Hand
+from relance.poker.limits import NO_RAISE, raise_bounds
+from relance.poker.rejected import Rejected
+from relance.poker.table import Table
+
+Event = tuple[str, dict[str, object]]
+"""Name of a payload and its fields."""
+
+
+def act(table: Table, command: Act, context: Context) -> list[pb.TableEvent]:
+    """A player's action (B1-B16, D6, D8, G9).
+
+    Raises Rejected: NO_ACTIVE_HAND, NOT_SEATED, NOT_YOUR_TURN, STALE_TURN, ACTION_NOT_OFFERED, RAISE_NOT_ALLOWED,
+    INVALID_AMOUNT, AMOUNT_OUT_OF_RANGE, INVALID_CARDS.
+    """
+    hand = table.hand
+    if hand is None:
+        raise Rejected(reason_pb2.REASON_NO_ACTIVE_HAND, "no hand is running", {})
+    at = hand.asked
+    if at == NOBODY or hand.players[at] != command.player:
+        raise _not_yours(table, hand, command.player)
+    if command.turn and command.turn != hand.turn:
+        raise Rejected(
+            reason_pb2.REASON_STALE_TURN,
+            f"turn {command.turn} is over; turn {hand.turn} is asked",
+            {"turn": str(hand.turn)},
+        )
+    name, fields = _ACTIONS.get(command.kind, _unknown)(hand, at, command)
+    return _one(table, context, hand, at, name, fields)
+
+
+def _one(
+    table: Table, context: Context, hand: Hand, at: int, name: str, fields: dict[str, object]
+) -> list[pb.TableEvent]:
+    """The event of an action, and what follows. Somebody else to ask: one event, and nothing is copied."""
+    if name in _CLOSING and not _closes(hand, at, name):
+        return [envelope(table, context, name, fields)]
+    draft = Draft(table, context)
+    draft.emit(name, **fields)
+    run(draft)
+    return draft.events
+
+
+_CLOSING: Final = frozenset({"checked", "called", "folded", "bet_made", "raised"})
+
+
+def _closes(hand: Hand, at: int, name: str) -> bool:
+    """Whether a betting action may leave nobody to ask. Says yes when in doubt."""
+    if name in {"bet_made", "raised"}:
+        return False
+    status, faced, bet, current = hand.status, hand.faced, hand.bet, hand.current
+    others = 0
+    waits = False
+    for other, state in enumerate(status):
+        if other != at and state == ACTIVE:
+            others += 1
+            if bet[other] < current or faced[other] < 0:
+                waits = True
+    return not waits or others < 2
+
+
+def _not_yours(table: Table, hand: Hand, player: str) -> Rejected:
+    if table.seat_of(player) is None:
+        return Rejected(reason_pb2.REASON_NOT_SEATED, "you have no seat at this table", {})
+    seat = str(hand.seats[hand.asked]) if hand.asked != NOBODY else ""
+    return Rejected(reason_pb2.REASON_NOT_YOUR_TURN, f"seat {seat} is to act", {"seat": seat})
+
+
+def _unknown(hand: Hand, at: int, command: Act) -> Event:
+    raise not_offered(hand)
+
+
+def _expect(hand: Hand, asks: int) -> None:
+    if hand.asks != asks:
+        raise not_offered(hand)
+
+
+def _fold(hand: Hand, at: int, command: Act) -> Event:
+    """B16: folding is always offered; a bring-in is forced (G9)."""
+    _expect(hand, BET)
+    if hand.bring_in:
+        raise not_offered(hand)
+    return "folded", {"seat": hand.seats[at], "reason": pb.FOLD_REASON_ACTION}
+
+
+def _check(hand: Hand, at: int, command: Act) -> Event:
+    _expect(hand, BET)
+    if not may_check(hand, at):
+        raise not_offered(hand)
+    return "checked", {"seat": hand.seats[at]}
+
+
+def _call(hand: Hand, at: int, command: Act) -> Event:
+    _expect(hand, BET)
+    amount = owes(hand, at)
+    if amount <= 0 or hand.bring_in:
+        raise not_offered(hand)
+    return "called", {"seat": hand.seats[at], "amount": amount, "all_in": amount == hand.stack[at]}
+
+
+def _raise(hand: Hand, at: int, command: Act) -> Event:
+    """A bet, raise or completion. The word must fit: a bet opens, a raise (or completion) follows one."""
+    _expect(hand, BET)
+    opens = betting.raise_kind(hand) == betting.BET_
+    bounds = bounds_of(hand, at)
+    given = command.amount
+    if command.kind == betting.COMPLETE and given == 0 and len(bounds[2]) == 1:
+        given = bounds[0]
+    amount = check_amount(given)
+    if bounds != NO_RAISE and opens != (command.kind == betting.BET_):
+        raise not_offered(hand)
+    if command.kind == betting.COMPLETE and hand.bets:
+        raise not_offered(hand)
+    return raise_event(hand, at, check_raise(hand, at, amount, bounds))
+
+
+def bounds_of(hand: Hand, at: int) -> tuple[int, int, tuple[int, ...]]:
+    """What the player asked may bet or raise to."""
+    return betting.bring_in_bounds(hand, at) if hand.bring_in else raise_bounds(hand, at)
+
+
+def raise_event(hand: Hand, at: int, to: int) -> Event:
+    """The event of a legal bet or raise to a total."""
+    amount = to - hand.bet[at]
+    fields: dict[str, object] = {"seat": hand.seats[at], "amount": amount, "to": to, "all_in": amount == hand.stack[at]}
+    if hand.current == 0 and not hand.bring_in:
+        return "bet_made", fields
+    fields["raise_by"] = to - hand.current
+    if not hand.bets or (hand.terms.limit.fixed and to - hand.level == hand.sizes[0] and hand.current > hand.level):
+        fields["completes"] = True
+    return "raised", fields
+
+
+def _all_in(hand: Hand, at: int, command: Act) -> Event:
+    """Everything: as a call, a bet or a raise, whichever it is."""
+    _expect(hand, BET)
+    stack = hand.stack[at]
+    total = hand.bet[at] + stack
+    if hand.bring_in and stack <= hand.terms.bring_in:
+        return _bring_in(hand, at, command)
+    if not hand.bring_in and total <= hand.current:
+        return _call(hand, at, command)
+    return raise_event(hand, at, check_raise(hand, at, total, bounds_of(hand, at)))
+
+
+def _bring_in(hand: Hand, at: int, command: Act) -> Event:
+    _expect(hand, BET)
+    if not hand.bring_in:
+        raise not_offered(hand)
+    amount = min(hand.terms.bring_in, hand.stack[at])
+    return "bring_in_posted", {"seat": hand.seats[at], "amount": amount, "all_in": amount == hand.stack[at]}
+
+
+def _discard(hand: Hand, at: int, command: Act) -> Event:
+    """D8: none = stand pat."""
+    _expect(hand, DRAW)
+    most = hand.streets[hand.street].draw
+    try:
+        cards = parse(command.cards)
+    except ValueError as error:
+        raise Rejected(reason_pb2.REASON_INVALID_CARDS, str(error), {"min": "0", "max": str(most)}) from error
+    if len(cards) > most or not set(cards) <= set(hand.down[at]):
+        raise Rejected(
+            reason_pb2.REASON_INVALID_CARDS,
+            f"{command.cards}: up to {most} cards that you hold may be discarded",
+            {"min": "0", "max": str(most)},
+        )
+    return "cards_discarded", {"seat": hand.seats[at], "count": len(cards), "cards": command.cards.replace(" ", "")}
+
+
+_ACTIONS: Final[dict[int, Callable[[Hand, int, Act], Event]]] = {
+    betting.FOLD: _fold,
+    betting.CHECK: _check,
+    betting.CALL: _call,
+    betting.BET_: _raise,
+    betting.RAISE: _raise,
+    betting.COMPLETE: _raise,
+    betting.ALL_IN_: _all_in,
+    betting.BRING_IN: _bring_in,
+    betting.DISCARD: _discard,
+}
+
+
+def time_out(table: Table, command: Timeout, context: Context) -> list[pb.TableEvent]:
+    """The clock won (C1, C2, G12). Nothing when the prompt is not asked any more."""
+    hand = table.hand
+    if hand is None or hand.asked == NOBODY or command.turn != hand.turn:
+        return []
+    at = hand.asked
+    seat, player = hand.seats[at], hand.players[at]
+    draft = Draft(table, context)
+    draft.emit("timed_out", seat=seat, player=player)
+    name, fields = _DEFAULTS[hand.asks](hand, at, command)
+    draft.emit(name, **fields)
+    holder = draft.table.seats[seat]
+    if not holder.sitting_out and not holder.leaving:
+        why = pb.SIT_OUT_REASON_TIMED_OUT if command.connected else pb.SIT_OUT_REASON_DISCONNECTED
+        draft.emit("player_sat_out", seat=seat, player=player, reason=why)
+    run(draft)
+    return draft.events
+
+
+def _late_bet(hand: Hand, at: int, command: Timeout) -> Event:
+    seat, player = hand.seats[at], hand.players[at]
+    if hand.bring_in:
+        return _bring_in(hand, at, Act(player, 0, betting.BRING_IN))
+    if may_check(hand, at):
+        return "checked", {"seat": seat}
+    if command.connected:
+        return "folded", {"seat": seat, "reason": pb.FOLD_REASON_TIMED_OUT}
+    if hand.terms.protections and command.protection_left and hand.put[at] + hand.dead[at] > 0:
+        return "protection_used", {"seat": seat, "player": player}
+    return "folded", {"seat": seat, "reason": pb.FOLD_REASON_DISCONNECTED}
+
+
+def _late_draw(hand: Hand, at: int, command: Timeout) -> Event:
+    return "cards_discarded", {"seat": hand.seats[at], "timed_out": True}
+
+
+_DEFAULTS: Final[dict[int, Callable[[Hand, int, Timeout], Event]]] = {BET: _late_bet, DRAW: _late_draw}
+
+
+def fold_leaver(draft: Draft, at: int, reason: pb.FoldReason.ValueType) -> None:
+    """S6: who leaves and is not all-in folds at once, in or out of turn; what they bet above the others goes back."""
+    hand = draft.hand
+    highest = max(hand.bet)
+    draft.emit("folded", seat=hand.seats[at], reason=reason)
+    if highest and hand.bet[at] == highest:
+        return_uncalled(draft)
+    run(draft)

@@ -1,0 +1,136 @@
+"""How a hand moves from the deal to the draw to the betting and on to the next street. Used by `apply` only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from relance.poker.games import HIGH, Opener
+from relance.poker.hand import ACTIVE, BET, BETTING, DEALING, DRAW, DRAWING, FROZEN, NOBODY, SHOWDOWN, Hand
+
+
+def street_dealt(hand: Hand, version: int) -> None:
+    """The street's cards are out: its betting round begins."""
+    if hand.street == 1:
+        hand.players_flop = hand.live()
+    open_betting(hand, version)
+
+
+def next_drawer(hand: Hand, version: int) -> None:
+    """D8: the next live player clockwise draws; after the last one betting opens."""
+    for at in range(hand.drawer + 1, len(hand.seats)):
+        if hand.is_live(at):
+            hand.drawer = at
+            hand.asks = DRAW
+            # Who is not asked stands pat (C2, G14); the flow says so for them.
+            silent = hand.status[at] == FROZEN or (not hand.terms.choose_all_in and hand.able() < 2)
+            hand.asked = NOBODY if silent else at
+            hand.turn = version
+            return
+    hand.drawer = NOBODY
+    open_betting(hand, version)
+
+
+def open_betting(hand: Hand, version: int) -> None:
+    """A betting round begins, unless nobody can bet any more."""
+    street = hand.streets[hand.street]
+    terms = hand.terms
+    hand.phase = BETTING
+    hand.asks = BET
+    hand.turn = version
+    hand.barred, hand.barred_next = hand.barred_next, 0
+    high = street.size == HIGH and not (terms.low_low and hand.game.two_round_draw)
+    hand.sizes = (terms.high,) if high else (terms.low,)
+    hand.asked = NOBODY if hand.silent else first_to_act(hand)
+    if hand.asked == NOBODY and not any(hand.bet):
+        close_street(hand, version)
+    else:
+        hand.round = hand.street + 1
+
+
+def close_street(hand: Hand, version: int) -> None:
+    """On to the next street, or to the showdown."""
+    hand.street += 1
+    hand.received = 0
+    hand.burnt = hand.silent = hand.bring_in = False
+    hand.asked = NOBODY
+    if hand.street == len(hand.streets):
+        hand.phase = SHOWDOWN
+        return
+    hand.phase = DEALING
+    if hand.streets[hand.street].draw >= 0:
+        hand.phase = DRAWING
+        hand.drawer = NOBODY
+        if hand.street == 1:
+            hand.players_flop = hand.live()
+        next_drawer(hand, version)
+
+
+def first_to_act(hand: Hand) -> int:
+    """Position of the first to act in this street's round (G1-G10); NOBODY when no betting is possible."""
+    opener = hand.streets[hand.street].opens
+    choose = _BY_CARDS.get(opener)
+    if choose is None:
+        return hand.next_to_act(_AFTER[opener](hand))
+    able = [at for at, status in enumerate(hand.status) if status == ACTIVE]
+    if len(able) < 2:
+        return NOBODY
+    hand.bring_in = opener in _BRINGS_IN and hand.terms.bring_in > 0
+    return choose(hand, able)
+
+
+def left_of(hand: Hand, opener: Opener) -> int:
+    """Position of the first live player in the order that `opener` names (G14)."""
+    start = _AFTER[opener](hand) + 1
+    count = len(hand.seats)
+    return next(at % count for at in range(start, start + count) if hand.is_live(at % count))
+
+
+def _big_blind(hand: Hand) -> int:
+    return hand.index.get(hand.big_blind, NOBODY)
+
+
+def _button(hand: Hand) -> int:
+    return NOBODY
+
+
+def _lowest_card(hand: Hand, able: list[int]) -> int:
+    """G9: the lowest rank, ties by suit; that is the order of card numbers."""
+    return min(able, key=lambda at: hand.up[at][0])
+
+
+def _highest_card(hand: Hand, able: list[int]) -> int:
+    return max(able, key=lambda at: (_low_rank(hand.up[at][0]), hand.up[at][0] & 3))
+
+
+def _highest_showing(hand: Hand, able: list[int]) -> int:
+    """G10: pairs and more, then high cards; equal showings: nearest the left of the button."""
+    return max(able, key=lambda at: (_showing(card >> 2 for card in hand.up[at]), -at))
+
+
+def _lowest_showing(hand: Hand, able: list[int]) -> int:
+    return min(able, key=lambda at: (_showing(_low_rank(card) for card in hand.up[at]), at))
+
+
+def _low_rank(card: int) -> int:
+    """Rank with the ace low."""
+    return ((card >> 2) + 1) % 13
+
+
+def _showing(ranks: Iterable[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    groups = sorted(((count, rank) for rank, count in Counter(ranks).items()), reverse=True)
+    return tuple(count for count, _ in groups), tuple(rank for _, rank in groups)
+
+
+_AFTER: Final[dict[Opener, Callable[[Hand], int]]] = {
+    Opener.LEFT_OF_BIG_BLIND: _big_blind,
+    Opener.LEFT_OF_BUTTON: _button,
+}
+_BY_CARDS: Final[dict[Opener, Callable[[Hand, list[int]], int]]] = {
+    Opener.BRING_IN: _lowest_card,
+    Opener.HIGH_CARD_BRINGS_IN: _highest_card,
+    Opener.HIGHEST_SHOWING: _highest_showing,
+    Opener.LOWEST_SHOWING: _lowest_showing,
+}
+_BRINGS_IN: Final = frozenset({Opener.BRING_IN, Opener.HIGH_CARD_BRINGS_IN})

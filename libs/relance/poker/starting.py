@@ -1,0 +1,108 @@
+"""Starting a hand: chips that wait join the stacks, the button moves, antes and blinds are posted (S1-S5, B9)."""
+
+from __future__ import annotations
+
+from relance.api.common.v1 import reason_pb2
+from relance.api.events.v1 import events_pb2 as pb
+from relance.poker.blinds import Plan, can_play, plan_hand
+from relance.poker.cards import FULL_DECK
+from relance.poker.draft import Context, Draft
+from relance.poker.flow import run
+from relance.poker.hand import FROZEN
+from relance.poker.rejected import Rejected
+from relance.poker.table import Table
+from relance.poker.terms import RULES_VERSION, Terms
+
+TABLE_DECKS = {2: 32, 3: 32, 4: 32, 5: 36, 6: 40, 7: 44, 8: 48}
+TALON_DECKS = {2: 32, 3: 32, 4: 32, 5: 40, 6: 44, 7: 48, 8: 52}
+
+
+def ready_to_start(table: Table) -> bool:
+    """Whether a hand can be started now: open, not paused or drained, no hand running, two players to deal in."""
+    if table.hand is not None or not table.open or table.paused or table.drained:
+        return False
+    willing = [seat for seat in table.seats.values() if can_play(seat)]
+    return len(willing) >= 2 and plan_hand(table) is not None
+
+
+def start_hand(table: Table, context: Context) -> list[pb.TableEvent]:
+    """The next hand, up to the first question. Raises Rejected NOTHING_TO_CHANGE when none can start."""
+    if table.hand is not None or table.paused:
+        raise Rejected(reason_pb2.REASON_NOTHING_TO_CHANGE, "a hand is running or the table is paused", {})
+    plan = plan_hand(table)
+    terms = table.terms
+    if plan is None or terms is None:
+        raise Rejected(reason_pb2.REASON_NOTHING_TO_CHANGE, "fewer than two players can be dealt in", {})
+    draft = Draft(table, context)
+    for seat in table.seats.values():
+        if seat.held and not seat.reserved:
+            draft.emit("chips_added", seat=seat.number, player=seat.player, amount=seat.held)
+    _open(draft, terms, plan)
+    for number, big, small in plan.missed:
+        player = draft.table.seats[number].player
+        draft.emit("blind_missed", seat=number, player=player, big=big, small=small)
+    _antes(draft, terms)
+    for post in plan.posts:
+        _blind(draft, post.seat, post.kind, post.amount)
+    run(draft)
+    return draft.events
+
+
+def deck_size(terms: Terms, players: int) -> int:
+    """Cards in the deck: the game's, or by the number of players dealt in (D1, D2)."""
+    return terms.game.deck or (TALON_DECKS if terms.talon else TABLE_DECKS)[players]
+
+
+def rake_label(table: Table) -> str:
+    """The schedule in force as HandStarted names it: id/band@version; empty: none."""
+    rake = table.rake
+    if rake is None or not rake.tiers:
+        return ""
+    return f"{rake.id}/{rake.band}@{rake.version}"
+
+
+def _open(draft: Draft, terms: Terms, plan: Plan) -> None:
+    table, context = draft.table, draft.context
+    size = deck_size(terms, len(plan.dealt))
+    hashes = draft.cards.begin(FULL_DECK[52 - size :], commit=terms.commitments)
+    fields: dict[str, object] = {}
+    if context.rake is not None and context.rake != table.rake:
+        fields["new_rake"] = context.rake
+        table.rake = context.rake
+    players = [
+        {"seat": number, "player": table.seats[number].player, "stack": table.seats[number].stack}
+        for number in sorted(plan.dealt)
+    ]
+    draft.emit(
+        "hand_started",
+        players=players,
+        button=plan.button,
+        rake_schedule=rake_label(table),
+        rules_version=RULES_VERSION,
+        deck_commitments=hashes,
+        deck_size=size,
+        small_blind=plan.small_blind,
+        big_blind=plan.big_blind,
+        dead_small_blind=plan.dead_small_blind,
+        **fields,
+    )
+
+
+def _antes(draft: Draft, terms: Terms) -> None:
+    """S3: antes before blinds."""
+    if not terms.ante:
+        return
+    hand = draft.hand
+    for at, seat in enumerate(hand.seats):
+        amount = min(terms.ante, hand.stack[at])
+        draft.emit("ante_posted", seat=seat, amount=amount, all_in=amount == hand.stack[at])
+
+
+def _blind(draft: Draft, seat: int, kind: pb.BlindKind.ValueType, amount: int) -> None:
+    """B9: what the stack covers."""
+    hand = draft.hand
+    at = hand.index[seat]
+    stack = hand.stack[at]
+    amount = min(amount, stack)
+    if amount and hand.status[at] != FROZEN:
+        draft.emit("blind_posted", seat=seat, kind=kind, amount=amount, all_in=amount == stack)

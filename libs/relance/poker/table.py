@@ -1,0 +1,208 @@
+"""The table: seats, money on its way, the running hand. One table is one stream of events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Final, NamedTuple
+
+from relance.api.common.v1 import game_pb2, reason_pb2
+from relance.api.events.v1 import events_pb2
+from relance.poker.hand import Hand
+from relance.poker.rejected import Rejected
+from relance.poker.terms import Terms
+
+REQUESTS_KEPT: Final = 32
+"""Requests of each player that are remembered, so that a repeat has the same answer."""
+PLAYERS_KEPT: Final = 64
+"""Players whose requests are remembered; the longest silent is forgotten first."""
+
+
+class Request(NamedTuple):
+    """Who asked for a command, under which id, and a hash of what was asked."""
+
+    id: str
+    hash: bytes
+    player: str
+
+
+class Transfer(NamedTuple):
+    """Money that the table asked the wallet to move and that has no answer yet."""
+
+    id: str
+    seat: int
+    player: str
+    purpose: events_pb2.TransferPurpose.ValueType
+    amount: int
+
+
+@dataclass(slots=True)
+class Seat:
+    """A seat that somebody holds. While a hand runs `stack` is the stack before it; the hand knows the rest."""
+
+    number: int
+    player: str
+    stack: int = 0
+    held: int = 0
+    """Chips that were bought and join the stack at the next hand."""
+    reserved: bool = False
+    """Whether the buy-in has not settled yet."""
+    transfer: str = ""
+    """The buy-in or top-up under way."""
+    asked_for: int = 0
+    sitting_out: bool = False
+    connected: bool = True
+    leaving: int = 0
+    """Reason to leave (LeaveReason) after the hand; 0: stays."""
+    entry: bool = True
+    """Owes an entry post (S4)."""
+    wait: bool = False
+    missed_big: bool = False
+    missed_small: bool = False
+    away: int = 0
+    played: bool = False
+    """Whether the player was dealt in since sitting down (S8)."""
+    auto_post: bool = True
+    auto_muck: bool = True
+    sit_out_next_big_blind: bool = False
+    auto_top_up: int = 0
+
+    def copy(self) -> Seat:
+        """A seat that can be changed without touching this one."""
+        new = object.__new__(Seat)
+        for name in _SEAT_FIELDS:
+            setattr(new, name, getattr(self, name))
+        return new
+
+
+_SEAT_FIELDS: Final = tuple(row.name for row in fields(Seat))
+
+
+@dataclass(slots=True)
+class Table:
+    """State of a table after its event `version`. Changed by `apply` alone."""
+
+    id: str
+    version: int = 0
+    config: game_pb2.TableConfig | None = None
+    terms: Terms | None = None
+    rake: game_pb2.RakeSchedule | None = None
+    seats: dict[int, Seat] = field(default_factory=dict)
+    """Seats that somebody holds, by number, in rising order."""
+    hand: Hand | None = None
+    last_hand: int = 0
+    """Number of the last hand begun."""
+    last_over: int = 0
+    """Number of the last hand that was paid or voided."""
+    button: int = 0
+    small_blind: int = 0
+    big_blind: int = 0
+    big_blind_player: str = ""
+    """Button and blinds of the last hand that was paid (a void one changes nothing)."""
+    last_dealt: int = 0
+    """How many were dealt in in that hand."""
+
+    fence: int = 0
+    process: str = ""
+    drained: bool = False
+    closed: bool = False
+    paused: bool = False
+
+    transfers: dict[str, Transfer] = field(default_factory=dict)
+    parked: dict[str, Transfer] = field(default_factory=dict)
+    """Payments to players that the wallet refused: an alarm, nothing more can be done here."""
+    loose: int = 0
+    """Chips between two events of one append: taken from a seat, not yet asked for at the wallet."""
+    bought_in: int = 0
+    cashed_out: int = 0
+    rake_taken: int = 0
+
+    requests: dict[str, dict[str, tuple[bytes, int]]] = field(default_factory=dict)
+    bans: dict[str, int] = field(default_factory=dict)
+    took_along: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Players who left, with when (microseconds) and what they took (S8)."""
+
+    @property
+    def open(self) -> bool:
+        """Whether the table was opened and not closed."""
+        return self.terms is not None and not self.closed
+
+    @property
+    def finished(self) -> bool:
+        """Whether a closed table has nothing left to do: no seat, no money on its way."""
+        return self.closed and self.hand is None and not self.seats and not self.transfers
+
+    def seat_of(self, player: str) -> Seat | None:
+        """The player's seat at this table (S9)."""
+        for seat in self.seats.values():
+            if seat.player == player:
+                return seat
+        return None
+
+    def stack(self, number: int) -> int:
+        """Chips that the player of a seat has behind now."""
+        if self.hand is not None and number in self.hand.index:
+            return self.hand.stack[self.hand.index[number]]
+        return self.seats[number].stack
+
+    def pot(self) -> int:
+        """Chips in the pots and bets of the running hand."""
+        return self.hand.pot if self.hand is not None else 0
+
+    def fork(self) -> Table:
+        """A table whose hand can be played on without touching this one; seats are shared until `own`."""
+        new = object.__new__(Table)
+        for name in _TABLE_FIELDS:
+            setattr(new, name, getattr(self, name))
+        if new.hand is not None:
+            new.hand = new.hand.copy()
+        return new
+
+    def own(self) -> None:
+        """Make everything outside the hand this fork's own."""
+        self.seats = {number: seat.copy() for number, seat in self.seats.items()}
+        self.transfers = dict(self.transfers)
+        self.parked = dict(self.parked)
+        self.bans = dict(self.bans)
+        self.took_along = dict(self.took_along)
+
+    def conservation(self) -> None:
+        """Assert that no chip was made or lost: stacks, pot, held, rake and cash-outs are what was bought in."""
+        seated = sum(seat.stack + seat.held for seat in self.seats.values())
+        total = seated + self.loose + self.cashed_out + self.rake_taken
+        assert total == self.bought_in, f"{self.id}@{self.version}: {total} chips of {self.bought_in} bought in"
+        hand = self.hand
+        if hand is not None:
+            in_hand, before = sum(hand.stack) + hand.pot, sum(hand.start)
+            assert in_hand == before, f"{self.id}@{self.version}: {in_hand} chips in the hand, {before} before it"
+            assert min(hand.stack) >= 0, f"{self.id}@{self.version}: negative stack {hand.stack}"
+
+
+_TABLE_FIELDS: Final = tuple(row.name for row in fields(Table))
+
+
+def initial(table_id: str) -> Table:
+    """The state of a table before its first event."""
+    return Table(table_id)
+
+
+def known_request(table: Table, request: Request) -> int | None:
+    """Version of the first event that the request caused before; None if it is new.
+
+    Raises Rejected REQUEST_ID_REUSED (metadata request_id) when the id was used with other content.
+    """
+    known = table.requests.get(request.player)
+    found = known.get(request.id) if known else None
+    if found is None:
+        return None
+    if found[0] != request.hash:
+        raise Rejected(
+            reason_pb2.REASON_REQUEST_ID_REUSED,
+            f"request {request.id} was used with other content",
+            {"request_id": request.id},
+        )
+    return found[1]
+
+
+def pending_transfers(table: Table) -> list[Transfer]:
+    """Transfers that have no answer yet, oldest first: asked for again after a restart."""
+    return list(table.transfers.values())
