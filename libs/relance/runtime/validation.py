@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Any
 
-from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from google.protobuf.message import Message
 
 from relance.api.common.v1 import reason_pb2
 from relance.runtime.errors import Refused
+
+if TYPE_CHECKING:
+    from google.protobuf.internal.enum_type_wrapper import _EnumTypeWrapper
+
+    EnumType = _EnumTypeWrapper[Any]
 
 MAX_AMOUNT = 10**15
 """Largest amount anywhere, minor units."""
@@ -80,7 +85,7 @@ def whole(value: int, field: str, *, least: int, most: int) -> int:
     return value
 
 
-def enum(value: int, kind: EnumTypeWrapper, field: str) -> int:
+def enum(value: int, kind: EnumType, field: str) -> int:
     """A value of the enum that is given (not 0) and known to this program."""
     if value == 0:
         raise missing(field)

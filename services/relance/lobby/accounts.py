@@ -1,0 +1,114 @@
+"""Player accounts (lobby.player): made once, found by name or id."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import weakref
+from dataclasses import dataclass
+
+from relance.api.common.v1 import reason_pb2
+from relance.lobby.passwords import Passwords
+from relance.lobby.throttle import Throttle
+from relance.poker.names import check_name, key_of_name
+from relance.runtime.clock import Clock
+from relance.runtime.database import Pool
+from relance.runtime.errors import Refused
+
+SHORTEST_PASSWORD, LONGEST_PASSWORD = 8, 128
+
+_COLUMNS = "id, display_name, password, request_id, created_at"
+_INSERT = f"""
+INSERT INTO lobby.player (id, display_name, folded_name, password, request_id, created_at)
+VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING RETURNING {_COLUMNS}
+"""
+_BY_REQUEST = f"SELECT {_COLUMNS} FROM lobby.player WHERE request_id = $1"
+_BY_NAME = f"SELECT {_COLUMNS} FROM lobby.player WHERE folded_name = $1"
+_BY_IDS = f"SELECT {_COLUMNS} FROM lobby.player WHERE id = ANY($1)"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A player's account."""
+
+    id: str
+    display_name: str
+    created_at: int
+    """Microseconds since 1970 UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    id: str
+    display_name: str
+    password: str
+    request_id: str
+    created_at: int
+
+    def account(self) -> Account:
+        return Account(self.id, self.display_name, self.created_at)
+
+
+class Accounts:
+    """The accounts of the room."""
+
+    def __init__(self, pool: Pool, passwords: Passwords, throttle: Throttle, clock: Clock) -> None:
+        self._pool, self._passwords, self._throttle, self._clock = pool, passwords, throttle, clock
+        self._making: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
+
+    async def register(self, request_id: str, display_name: str, password: str) -> Account:
+        """Make an account, once a request_id.
+
+        Raises Rejected for a name that is none (N1); Refused NAME_TAKEN, REQUEST_ID_REUSED where the id made an
+        account of another name or password.
+        """
+        name = check_name(display_name)
+        lock = self._making.setdefault(request_id, asyncio.Lock())
+        async with lock:  # repeats that come together hash once; between replicas the database decides
+            before = await self._one(_BY_REQUEST, request_id)
+            if before is None:
+                before = await self._insert(request_id, name, password)
+                if before is not None and before.request_id == request_id and before.display_name == name:
+                    return before.account()
+            if before is None or before.request_id != request_id:
+                raise Refused(reason_pb2.REASON_NAME_TAKEN, "The name is taken; choose another one.")
+            if before.display_name != name or not await self._passwords.verify(before.password, password):
+                raise Refused(
+                    reason_pb2.REASON_REQUEST_ID_REUSED,
+                    "The request_id was used for another account; choose a new one.",
+                    request_id=request_id,
+                )
+            return before.account()
+
+    async def _insert(self, request_id: str, name: str, password: str) -> _Stored | None:
+        """The account that was made, or the one that was faster."""
+        made = await self._one(
+            _INSERT, secrets.token_hex(10), name, key_of_name(name), await self._passwords.hash(password), request_id,
+            self._clock.now_us(),
+        )  # fmt: skip
+        return made or await self._one(_BY_REQUEST, request_id) or await self._one(_BY_NAME, key_of_name(name))
+
+    async def sign_in(self, display_name: str, password: str, peer: str) -> Account:
+        """The account of a name and its password; `peer`: where the try comes from.
+
+        Raises Refused SIGN_IN_REFUSED, the same after the same time whether the name or the password is wrong;
+        TOO_MANY_REQUESTS.
+        """
+        folded = key_of_name(check_name(display_name))
+        charged = await self._throttle.charge(folded, peer)
+        found = await self._one(_BY_NAME, folded)
+        right = await self._passwords.verify(None if found is None else found.password, password)
+        if found is None or not right:
+            raise Refused(reason_pb2.REASON_SIGN_IN_REFUSED, "Name or password is wrong.")
+        await self._throttle.give_back(charged)
+        return found.account()
+
+    async def find(self, ids: list[str]) -> list[Account]:
+        """The accounts that exist, in the order of `ids`."""
+        rows = await self._pool.fetch(_BY_IDS, ids)
+        found = {row["id"]: _Stored(*row).account() for row in rows}
+        return [found[player] for player in ids if player in found]
+
+    async def _one(self, query: str, *arguments: object) -> _Stored | None:
+        row = await self._pool.fetchrow(query, *arguments)
+        return None if row is None else _Stored(*row)

@@ -1,0 +1,40 @@
+"""What the lobby does unasked: it follows the tables' events, and forgets what nobody needs any more."""
+
+from __future__ import annotations
+
+import structlog
+from nats.aio.client import Client
+
+from relance.eventlog import Follower
+from relance.lobby import projection
+from relance.lobby.tables import TableProcesses
+from relance.lobby.throttle import Throttle
+from relance.runtime import database
+from relance.runtime.clock import Clock
+from relance.runtime.database import Pool
+
+log = structlog.get_logger(__name__)
+
+_CLEAN_SECONDS = 300.0
+
+
+async def follow(pool: Pool, tables: TableProcesses, client: Client) -> None:
+    """Keep the catalogue up to date, for ever. A table whose events cannot be taken in is left as it was."""
+
+    def alarm(table: str, error: Exception) -> None:
+        log.error("table cannot be followed", table=table, error=repr(error))
+
+    await Follower(
+        pool, "lobby.followed", tables, client, projection.apply, alarm=alarm, types=projection.TYPES, workers=2
+    ).run()
+
+
+async def keep_clean(pool: Pool, throttle: Throttle, clock: Clock) -> None:
+    """Forget old statistics and tries, for ever."""
+    while True:
+        await clock.sleep(_CLEAN_SECONDS)
+        try:
+            await throttle.clean()
+            await projection.clean(pool, clock.now_us())
+        except database.OUTAGE as error:
+            log.info("not cleaned", error=type(error).__name__)

@@ -1,0 +1,188 @@
+"""The catalogue as it follows from the tables' events (lobby.game_table, lobby.played, lobby.protection)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from relance.api.common.v1 import game_pb2
+from relance.api.events.v1 import events_pb2
+from relance.api.events.v1.events_pb2 import TableEvent
+from relance.lobby import protections
+from relance.runtime.database import Connection, Pool
+
+MINUTE_US = 60_000_000
+
+_LOAD = """
+SELECT version, config, seated, held, closed, last_hand, created_at FROM lobby.game_table WHERE id = $1 FOR UPDATE
+"""
+_INSERT = """
+INSERT INTO lobby.game_table (id, version, config, display_name, house, game, betting, currency, big_blind, turbo,
+    micro, seats, seated, held, closed, last_hand, created_at)
+VALUES ($1, 0, '', '', '', '', 0, 0, 0, false, false, 0, '{}', '{}', false, 0, 0) ON CONFLICT DO NOTHING
+"""
+_SAVE = """
+UPDATE lobby.game_table SET version = $2, config = $3, display_name = $4, house = $5, game = $6, betting = $7,
+    currency = $8, big_blind = $9, turbo = $10, micro = $11, seats = $12, seated = $13, held = $14, closed = $15,
+    last_hand = $16, created_at = $17
+WHERE id = $1
+"""
+_COUNT = """
+INSERT INTO lobby.played AS p ("table", minute, hands, pots, flops, flop_players) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT ("table", minute) DO UPDATE SET hands = p.hands + excluded.hands, pots = p.pots + excluded.pots,
+    flops = p.flops + excluded.flops, flop_players = p.flop_players + excluded.flop_players
+"""
+_CLEAN = "DELETE FROM lobby.played WHERE minute < $1"
+
+
+class Gap(Exception):
+    """Events do not follow on what is there."""
+
+
+@dataclass(slots=True)
+class Played:
+    """Hands that ended in one minute."""
+
+    hands: int = 0
+    pots: int = 0
+    flops: int = 0
+    flop_players: int = 0
+
+
+@dataclass(slots=True)
+class Row:
+    """What the catalogue knows of one table."""
+
+    table: str
+    version: int = 0
+    config: game_pb2.TableConfig = field(default_factory=game_pb2.TableConfig)
+    seated: set[int] = field(default_factory=set)
+    held: set[int] = field(default_factory=set)
+    closed: bool = False
+    last_hand: int = 0
+    created_at: int = 0
+    played: dict[int, Played] = field(default_factory=dict)
+    """By minute since 1970 UTC; only what is new."""
+
+    def apply(self, event: TableEvent) -> None:
+        """Take in the next event."""
+        if event.version != self.version + 1:
+            raise Gap(f"{self.table}: event {event.version} does not follow on {self.version}")
+        self.version = event.version
+        step = _STEPS.get(event.WhichOneof("payload") or "")
+        if step is not None:
+            step(self, event)
+
+
+def _opened(row: Row, event: TableEvent) -> None:
+    row.config, row.created_at = event.table_opened.config, event.time_us
+
+
+def _changed(row: Row, event: TableEvent) -> None:
+    row.config = event.settings_changed.config
+
+
+def _closed(row: Row, _event: TableEvent) -> None:
+    row.closed = True
+
+
+def _reserved(row: Row, event: TableEvent) -> None:
+    row.held.add(event.seat_reserved.seat)
+
+
+def _released(row: Row, event: TableEvent) -> None:
+    row.held.discard(event.seat_released.seat)
+
+
+def _sat(row: Row, event: TableEvent) -> None:
+    row.held.discard(event.player_sat.seat)
+    row.seated.add(event.player_sat.seat)
+
+
+def _left(row: Row, event: TableEvent) -> None:
+    row.seated.discard(event.player_left.seat)
+
+
+def _started(row: Row, event: TableEvent) -> None:
+    row.last_hand = event.hand
+
+
+def _ended(row: Row, event: TableEvent) -> None:
+    ended = event.hand_ended
+    played = row.played.setdefault(event.time_us // MINUTE_US, Played())
+    played.hands += 1
+    played.pots += ended.pot
+    if ended.players_flop:
+        played.flops += 1
+        played.flop_players += ended.players_flop
+
+
+_PROTECTION_USED, _HAND_VOIDED = "protection_used", "hand_voided"
+
+_STEPS: dict[str, Callable[[Row, TableEvent], None]] = {
+    "table_opened": _opened,
+    "settings_changed": _changed,
+    "table_closed": _closed,
+    "seat_reserved": _reserved,
+    "seat_released": _released,
+    "player_sat": _sat,
+    "player_left": _left,
+    "hand_started": _started,
+    "hand_ended": _ended,
+}
+
+TYPES = frozenset({*_STEPS, _PROTECTION_USED, _HAND_VOIDED})
+"""Payloads that change something here."""
+
+
+async def apply(connection: Connection, events: Sequence[TableEvent]) -> None:
+    """Take in events of one table that follow on what is there. Raises Gap: the transaction must not stand then."""
+    row = await _load(connection, events[0].table)
+    for event in events:
+        row.apply(event)
+        await _protect(connection, event)
+    await _save(connection, row)
+
+
+async def clean(pool: Pool, now_us: int) -> None:
+    """Forget hands that no statistic asks for any more."""
+    await pool.execute(_CLEAN, now_us // MINUTE_US - 120)
+
+
+async def _load(connection: Connection, table: str) -> Row:
+    await connection.execute(_INSERT, table)
+    found = await connection.fetchrow(_LOAD, table)
+    assert found is not None  # inserted above, never deleted
+    return Row(
+        table=table,
+        version=found["version"],
+        config=game_pb2.TableConfig.FromString(found["config"]),
+        seated=set(found["seated"]),
+        held=set(found["held"]),
+        closed=found["closed"],
+        last_hand=found["last_hand"],
+        created_at=found["created_at"],
+    )
+
+
+async def _save(connection: Connection, row: Row) -> None:
+    config = row.config
+    blinds = config.stakes.blinds
+    await connection.execute(
+        _SAVE, row.table, row.version, config.SerializeToString(deterministic=True), config.display_name, config.house,
+        config.game, config.limit, config.currency, blinds[-1] if blinds else config.stakes.low_limit, config.turbo,
+        config.micro, config.seats, sorted(row.seated), sorted(row.held), row.closed, row.last_hand, row.created_at,
+    )  # fmt: skip
+    await connection.executemany(
+        _COUNT,
+        [(row.table, minute, p.hands, p.pots, p.flops, p.flop_players) for minute, p in sorted(row.played.items())],
+    )
+
+
+async def _protect(connection: Connection, event: TableEvent) -> None:
+    kind = event.WhichOneof("payload")
+    if kind == _PROTECTION_USED:
+        used: events_pb2.ProtectionUsed = event.protection_used
+        await protections.book(connection, event.table, event.hand, used.seat, used.player, event.time_us)
+    elif kind == _HAND_VOIDED:
+        await protections.give_back(connection, event.table, event.hand)
