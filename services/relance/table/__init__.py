@@ -1,0 +1,1 @@
+"""The table service: runs tables, one actor each, on the event log."""

@@ -1,0 +1,53 @@
+"""The times that a table waits for, in seconds of the clock's `monotonic`. 0.0 = not waited for."""
+
+from __future__ import annotations
+
+
+class Clocks:
+    """turn: of the prompt whose clock runs, 0 = none. starts: when the next hand may start. reconnect: when players who
+    have not come back to a new owner count as gone. While the clocks stand still the prompt keeps what is left.
+    """
+
+    __slots__ = ("_deadline", "_left", "_still", "reconnect", "starts", "turn")
+
+    def __init__(self) -> None:
+        self.turn = 0
+        self.starts = 0.0
+        self.reconnect = 0.0
+        self._deadline = 0.0
+        self._left = 0.0
+        self._still = False
+
+    def ask(self, turn: int, seconds: float, now: float) -> None:
+        """The clock of a new prompt begins."""
+        self.turn, self.starts = turn, 0.0
+        self._deadline, self._left = now + seconds, seconds
+
+    def stop(self) -> None:
+        """Nothing is waited for any more."""
+        self.turn, self.starts, self.reconnect = 0, 0.0, 0.0
+
+    def stand_still(self, now: float) -> None:
+        """Keep what is left of the prompt's time."""
+        self._left = self.left(now)
+        self._still = True
+
+    def go_on(self, now: float) -> None:
+        """The prompt has the time that was left."""
+        self._still = False
+        self._deadline = now + self._left
+
+    def left(self, now: float) -> float:
+        """Seconds left for the prompt."""
+        if not self.turn:
+            return 0.0
+        return self._left if self._still else max(0.0, self._deadline - now)
+
+    def run_out(self, now: float, received: float | None) -> bool:
+        """Whether the prompt's time is over and the next command (None: there is none) did not come in before that."""
+        return bool(self.turn) and now >= self._deadline and (received is None or received >= self._deadline)
+
+    def next(self) -> float:
+        """The next time that matters; 0.0: none."""
+        first = self._deadline if self.turn else self.starts
+        return min(first, self.reconnect) if first and self.reconnect else first or self.reconnect

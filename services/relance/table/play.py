@@ -1,0 +1,206 @@
+"""Play and Watch: streams of raw bytes, so that what many watch is encoded once."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from importlib.metadata import version as package_version
+
+from google.protobuf.message import DecodeError
+
+from relance.api.common.v1 import reason_pb2
+from relance.api.table.v1 import table_pb2
+from relance.eventlog import EventLog
+from relance.poker import Rejected
+from relance.runtime import validation
+from relance.runtime.auth import PLAYER, Context, Identity, KeyRing, identity, require
+from relance.runtime.errors import Refused, code_number, reason_name
+from relance.runtime.server import MAX_REQUEST_BYTES
+from relance.table import requests, wire
+from relance.table.actor import Actor
+from relance.table.mail import Mail, Outcome
+from relance.table.resume import missed
+from relance.table.streams import Stream
+from relance.table.tables import Tables
+
+SERVER_VERSION = package_version("relance")
+MAX_PENDING = 16
+"""Commands of one stream that may wait for an answer."""
+JOIN_SECONDS = 10.0
+LAST_WORDS_SECONDS = 2.0
+"""How long a stream that ends may take to read what was sent before its end."""
+
+
+class Play:
+    """The two streaming methods of TableService."""
+
+    def __init__(self, tables: Tables, log: EventLog, keyring: KeyRing) -> None:
+        self._tables = tables
+        self._log = log
+        self._keyring = keyring
+
+    async def play(self, context: Context) -> None:
+        """Play at a table: a Join first, then commands up and what happens down."""
+        caller = require(context, PLAYER)
+        try:
+            async with asyncio.timeout(JOIN_SECONDS):
+                first = await context.read()
+        except TimeoutError:
+            raise validation.missing("join") from None
+        if not isinstance(first, bytes):
+            raise validation.missing("join")
+        try:
+            message = table_pb2.PlayRequest.FromString(first)
+        except DecodeError:
+            raise validation.invalid("message", "a PlayRequest") from None
+        if message.WhichOneof("message") != "join":
+            raise validation.missing("join")
+        actor = await self._tables.find(validation.table_id(message.join.table))
+        stream = Stream(caller.player, seated=True)
+        await self._admit(actor, stream, message.join.resume_version)
+        session = _Session(self._tables, actor, stream, caller, self._keyring)
+        await _run(actor, stream, context, session)
+
+    async def watch(self, raw: bytes, context: Context) -> None:
+        """Watch a table without a seat."""
+        caller = identity(context)
+        try:
+            request = table_pb2.WatchRequest.FromString(raw)
+        except DecodeError:
+            raise validation.invalid("message", "a WatchRequest") from None
+        actor = await self._tables.find(validation.table_id(request.table))
+        stream = Stream(caller.player if caller.has(PLAYER) else "", seated=False)
+        await self._admit(actor, stream, request.resume_version)
+        await _run(actor, stream, context, _Session(self._tables, actor, stream, caller, self._keyring))
+
+    async def _admit(self, actor: Actor, stream: Stream, resume_version: int) -> None:
+        updates = await missed(self._log, actor, stream.player, resume_version)
+        # No await from here on: the view, what was missed before it and what comes after it fit together.
+        welcome = table_pb2.Welcome(
+            server_version=SERVER_VERSION, max_request_bytes=MAX_REQUEST_BYTES, max_pending_commands=MAX_PENDING
+        )
+        actor.attach(stream, welcome, updates)
+
+
+class _Session:
+    """Who is at the other end of a stream: their token's time, and the commands that they send."""
+
+    def __init__(self, tables: Tables, actor: Actor, stream: Stream, caller: Identity, keyring: KeyRing) -> None:
+        self._host = tables.host
+        self._actor = actor
+        self._stream = stream
+        self._caller = caller
+        self._keyring = keyring
+        self._name = f"tables/{actor.id}"
+        self.pending = 0
+        self.timer_at = 0.0
+        self._watch_token()
+
+    def _watch_token(self) -> None:
+        left = (self._caller.expires_at - self._host.clock.now_us()) / 1e6
+        self._host.timers.at(self._host.clock.monotonic() + max(0.0, left), self)
+
+    def due(self, _now: float) -> None:
+        """The token should have been refreshed by now (Timers)."""
+        if self._stream.ended.done():
+            return
+        if self._host.clock.now_us() >= self._caller.expires_at:
+            self._stream.end(
+                Refused(reason_pb2.REASON_TOKEN_EXPIRED, "The token has expired and no other was given in time.")
+            )
+        else:
+            self._watch_token()
+
+    async def read_all(self, context: Context) -> None:
+        """Take what the client sends until it sends no more."""
+        while isinstance(raw := await context.read(), bytes):
+            self._take(raw)
+        self._stream.end(None)
+
+    def _take(self, raw: bytes) -> None:
+        received = self._host.clock.monotonic()
+        request_id = ""
+        try:
+            try:
+                message = table_pb2.PlayRequest.FromString(raw)
+            except DecodeError:
+                raise validation.invalid("message", "a PlayRequest") from None
+            kind = message.WhichOneof("message")
+            if kind is None:
+                raise validation.missing("message")
+            if kind == "join":
+                raise validation.invalid("message", "a command: the stream has joined a table")
+            if kind == "refresh_token":
+                self._refresh(message.refresh_token.token)
+                return
+            command = getattr(message, kind)
+            request_id = command.request_id
+            if command.table not in {"", self._name}:
+                raise validation.invalid("table", f"{self._name}, or left out")
+            if self.pending >= MAX_PENDING:
+                raise Refused(
+                    reason_pb2.REASON_MAILBOX_FULL, f"{MAX_PENDING} commands of this stream wait.", limit=MAX_PENDING
+                )
+            order, request = requests.read(kind, command, self._caller.subject)
+        except Refused as refused:
+            self._stream.push(wire.refusal(_refusal(request_id, refused)))
+            return
+        self.pending += 1
+        self._actor.post(Mail(order, request, received, _Answer(self, self._stream, request_id)))
+
+    def _refresh(self, token: str) -> None:
+        caller = self._keyring.verify(token, self._host.clock.now_us())
+        if caller.subject != self._caller.subject or not caller.has(PLAYER):
+            raise Refused(reason_pb2.REASON_TOKEN_INVALID, "The token is another caller's.")
+        self._caller = caller
+        self._watch_token()
+
+
+class _Answer:
+    """The answer of a command, on the stream that it came by."""
+
+    __slots__ = ("_request_id", "_session", "_stream")
+
+    def __init__(self, session: _Session, stream: Stream, request_id: str) -> None:
+        self._session, self._stream, self._request_id = session, stream, request_id
+
+    def __call__(self, outcome: Outcome) -> None:
+        self._session.pending -= 1
+        if isinstance(outcome, int):
+            self._stream.push(wire.result(self._request_id, outcome))
+        else:
+            self._stream.push(wire.refusal(_refusal(self._request_id, outcome)))
+
+
+def _refusal(request_id: str, refused: Refused | Rejected) -> table_pb2.Refusal:
+    return table_pb2.Refusal(
+        request_id=request_id,
+        code=code_number(refused.reason),
+        reason=reason_name(refused.reason),
+        message=refused.message,
+        metadata=refused.metadata,
+    )
+
+
+async def _run(actor: Actor, stream: Stream, context: Context, session: _Session) -> None:
+    """Keep a stream until it ends. Raises Refused where it ends with a reason."""
+    writer = asyncio.create_task(stream.write_all(context.write))
+    reader = asyncio.create_task(session.read_all(context)) if stream.seated else None
+    children = [writer] if reader is None else [writer, reader]
+    for child in children:
+        child.add_done_callback(lambda _: stream.end(None))
+    try:
+        why = await stream.ended
+        # Who is too slow to read would be too slow for last words.
+        if why is None or why.reason != reason_pb2.REASON_SLOW_WATCHER:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_WORDS_SECONDS):
+                    await asyncio.wait([writer])
+    finally:
+        actor.detach(stream)
+        stream.end(None)
+        for child in children:
+            child.cancel()
+        await asyncio.gather(*children, return_exceptions=True)
+    if why is not None:
+        raise why

@@ -1,0 +1,195 @@
+"""A table process, put together: the log, the tables, ownership, transfers, publishing and the gRPC server."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import grpc
+import structlog
+
+from relance.api.common.v1.game_pb2 import RakeSchedule
+from relance.api.events.v1.events_pb2 import TableEvent
+from relance.api.lobby.v1 import lobby_pb2_grpc
+from relance.api.rake.v1 import rake_pb2_grpc
+from relance.api.table.v1 import table_pb2_grpc
+from relance.api.wallet.v1 import wallet_pb2_grpc
+from relance.eventlog import PostgresLog, Unavailable, UnsafeDatabase
+from relance.eventlog.ownership import Heartbeat, Observer
+from relance.eventlog.publish import Publisher
+from relance.poker import Table, public_bytes
+from relance.poker.deck import CardSource, VirtualDeck
+from relance.runtime import nats
+from relance.runtime.auth import KeyRing, KeyRingError, ServiceToken, TokenSigner
+from relance.runtime.clock import Clock, SystemClock
+from relance.runtime.database import UnfitDatabase
+from relance.runtime.server import Server
+from relance.table import wire
+from relance.table.admin import TableAdminService
+from relance.table.host import Host
+from relance.table.metrics import TableMetrics
+from relance.table.play import Play
+from relance.table.protections import FreeProtections, LobbyProtections, Protections
+from relance.table.schedules import Schedules
+from relance.table.service import SERVICE, TableService
+from relance.table.settings import TableSettings
+from relance.table.tables import Tables
+from relance.table.timers import Timers
+from relance.table.transfers import Transfers
+
+log = structlog.get_logger(__name__)
+
+Deck = Callable[[Table], CardSource]
+Rake = Callable[[Table], RakeSchedule | None]
+
+OPEN_AGAIN_SECONDS = 0.5
+NOWHERE = "127.0.0.1:1"
+"""A wallet that is not there: transfers wait for one."""
+CHANNEL_OPTIONS = (("grpc.keepalive_time_ms", 20_000), ("grpc.max_reconnect_backoff_ms", 2_000))
+
+_SHUFFLE = random.SystemRandom().shuffle
+
+
+def secret_deck(_table: Table) -> CardSource:
+    """A deck shuffled with the operating system's randomness."""
+    return VirtualDeck(_SHUFFLE, secrets.token_bytes)
+
+
+def keep_rake(_table: Table) -> None:
+    """No newer rake schedule is known."""
+
+
+def public_body(events: Sequence[TableEvent]) -> bytes:
+    """What everybody may see of an append, as a serialised TableUpdate."""
+    return wire.events_body(map(public_bytes, events))
+
+
+class Process:
+    """A running table process."""
+
+    def __init__(self, tables: Tables, server: Server, heartbeat: Heartbeat) -> None:
+        self.tables = tables
+        self.server = server
+        self._heartbeat = heartbeat
+
+    @property
+    def address(self) -> str:
+        """host:port of its gRPC server."""
+        return self.server.address
+
+    async def drain(self, seconds: float) -> None:
+        """Give every table up in order, end the streams, take no more calls."""
+        await self.server.unready()
+        await self.tables.drain(seconds)
+        try:
+            await self._heartbeat.retire()
+        except Unavailable:
+            log.warning("heartbeat row left behind: the database is away")
+        await self.server.drain(2.0)
+
+
+@asynccontextmanager
+async def running(
+    settings: TableSettings,
+    *,
+    clock: Clock | None = None,
+    deck: Deck = secret_deck,
+    metrics: TableMetrics | None = None,
+) -> AsyncIterator[Process]:
+    """A table process on the database of the settings, serving until the context ends (without a drain of its own).
+
+    Raises KeyRingError, ListenError, UnfitDatabase.
+    """
+    if settings.signing_key is None:
+        raise KeyRingError("RELANCE_SIGNING_KEY is missing: the table service signs its calls to the wallet")
+    clock = clock or SystemClock()
+    metrics = metrics or TableMetrics()
+    token = ServiceToken(TokenSigner.from_file(settings.signing_key, settings.signing_kid), "table")
+    keyring = KeyRing(settings.keyring)
+    writer = f"{settings.instance}-{secrets.token_hex(4)}"
+    timers = Timers(clock)
+    work: list[Coroutine[Any, Any, None]] = []
+    async with AsyncExitStack() as stack:
+        events = await _opened(stack, settings, writer)
+        nats_url = settings.nats_url.get_secret_value()
+        link = await stack.enter_async_context(nats.link(nats_url, name=f"table {settings.instance}"))
+        publisher = Publisher(events, link.client, public_body)
+        work.append(_published(link, publisher))
+
+        ledger = wallet_pb2_grpc.LedgerServiceStub(await _channel(stack, settings.wallet_address or NOWHERE))
+        transfers = Transfers(ledger, token, clock, metrics)
+        work.append(transfers.run())
+
+        rake: Rake = keep_rake
+        if settings.rake_address:
+            schedules = Schedules(
+                rake_pb2_grpc.RakeServiceStub(await _channel(stack, settings.rake_address)), token, clock
+            )
+            rake = schedules.newer
+            work.append(schedules.run())
+
+        protections: Protections = FreeProtections()
+        if settings.lobby_address:
+            lobby = lobby_pb2_grpc.ProtectionServiceStub(await _channel(stack, settings.lobby_address))
+            protections = LobbyProtections(lobby, token)
+
+        host = Host(
+            process=writer, log=events, clock=clock, timers=timers, metrics=metrics, publisher=publisher,
+            transfers=transfers, protections=protections, deck=deck, rake=rake,
+        )  # fmt: skip
+        tables = Tables(host)
+        transfers.tell = tables.tell
+        server = await stack.enter_async_context(Server(settings, keyring=keyring, checks={"database": tables.ready}))
+        service = TableService(tables, events, Play(tables, events, keyring))
+        server.add(table_pb2_grpc.add_TableServiceServicer_to_server, service)
+        server.add_handlers(SERVICE, service.raw_handlers())
+        server.add(table_pb2_grpc.add_TableAdminServiceServicer_to_server, TableAdminService(tables, events))
+        tables.address = await server.start()
+
+        heartbeat = Heartbeat(events, tables.address)
+        observer = Observer(events, heartbeat, lease=settings.lease, monotonic=clock.monotonic)
+        work += [observer.run(tables.found), tables.keep_confirming(settings.lease / 2)]
+        metrics.mailbox.set_function(tables.waiting)
+        metrics.publish_lag.set_function(lambda: publisher.behind)
+        tasks = [asyncio.create_task(_for_ever(each)) for each in work]
+        stack.callback(timers.stop)
+        stack.push_async_callback(_cancelled, tasks)
+        yield Process(tables, server, heartbeat)
+
+
+async def _opened(stack: AsyncExitStack, settings: TableSettings, writer: str) -> PostgresLog:
+    while True:
+        try:
+            return await stack.enter_async_context(PostgresLog(settings.database_url.get_secret_value(), writer))
+        except Unavailable as error:
+            log.warning("database away", error=str(error))
+            await asyncio.sleep(OPEN_AGAIN_SECONDS)
+        except UnsafeDatabase as error:
+            raise UnfitDatabase(str(error)) from error
+
+
+async def _channel(stack: AsyncExitStack, address: str) -> grpc.aio.Channel:
+    return await stack.enter_async_context(grpc.aio.insecure_channel(address, options=CHANNEL_OPTIONS))
+
+
+async def _published(link: nats.Link, publisher: Publisher) -> None:
+    await link.wait_connected()
+    await publisher.run()
+
+
+async def _for_ever(work: Coroutine[Any, Any, None]) -> None:
+    """Work that must not end: if it does, the process is of no use and says so."""
+    try:
+        await work
+    except Exception:
+        log.exception("background work ended: this process should be restarted")
+
+
+async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,87 @@
+"""Reading tables back from the log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+from relance.poker.snapshot import load
+
+from relance.api.events.v1.events_pb2 import TableEvent
+from relance.eventlog import EventLog, Ownership, Snapshot
+from relance.poker import Table, UnknownEvent, apply, initial
+
+log = structlog.get_logger(__name__)
+
+CHUNK = 100
+"""Tables that are read at once: one query each for snapshots and events, while the chunk before is replayed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """A table read back, or why it could not be."""
+
+    stream: str
+    ownership: Ownership
+    table: Table | None
+    error: Exception | None = None
+
+
+def replay(stream: str, snapshot: Snapshot | None, bodies: Sequence[bytes]) -> Table:
+    """The state after the events of `bodies`, which follow the snapshot. Raises UnknownEvent and what apply raises."""
+    table = initial(stream) if snapshot is None else load(snapshot.body)
+    for body in bodies:
+        event = TableEvent.FromString(body)
+        apply(table, event)
+    table.conservation()
+    return table
+
+
+async def recover(events: EventLog, taken: Mapping[str, Ownership]) -> AsyncIterator[list[Recovered]]:
+    """Read tables that were taken over, chunk by chunk. Raises Unavailable."""
+    names = list(taken)
+    chunks = [names[start : start + CHUNK] for start in range(0, len(names), CHUNK)]
+    following = asyncio.ensure_future(_read(events, chunks[0])) if chunks else None
+    try:
+        for number, chunk in enumerate(chunks):
+            assert following is not None
+            snapshots, bodies = await following
+            if number + 1 < len(chunks):
+                following = asyncio.ensure_future(_read(events, chunks[number + 1]))
+            found = []
+            for stream in chunk:
+                found.append(await _recovered(events, stream, taken[stream], snapshots.get(stream), bodies[stream]))
+                await asyncio.sleep(0)  # a long replay must not hold up the tables that run
+            yield found
+    finally:
+        if following is not None:
+            following.cancel()
+            await asyncio.wait([following])
+
+
+async def _read(events: EventLog, chunk: Sequence[str]) -> tuple[dict[str, Snapshot], dict[str, list[bytes]]]:
+    snapshots = await events.snapshots.latest_of(chunk)
+    after = {stream: snapshots[stream].version if stream in snapshots else 0 for stream in chunk}
+    return snapshots, await events.read_all(after)
+
+
+async def _recovered(
+    events: EventLog, stream: str, ownership: Ownership, snapshot: Snapshot | None, bodies: Sequence[bytes]
+) -> Recovered:
+    try:
+        try:
+            table = replay(stream, snapshot, bodies)
+        except UnknownEvent:
+            raise
+        except Exception as error:
+            if snapshot is None:
+                raise
+            log.warning("snapshot is of no use", table=stream, version=snapshot.version, error=repr(error))
+            table = replay(stream, None, await events.read_raw(stream))
+        if table.version != ownership.head:
+            raise ValueError(f"{stream} replays to version {table.version}, its head is {ownership.head}")
+    except Exception as error:  # noqa: BLE001  one table that cannot be replayed must not hold up the others
+        return Recovered(stream, ownership, None, error)
+    return Recovered(stream, ownership, table)

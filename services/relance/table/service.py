@@ -1,0 +1,110 @@
+"""TableService's unary methods: everything that Play can do, one call each, and reading."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import grpc
+
+from relance.api.table.v1 import table_pb2, table_pb2_grpc
+from relance.eventlog import EventLog, Unavailable
+from relance.poker import redact
+from relance.runtime import validation
+from relance.runtime.auth import AUDITOR, FLOOR, PLAYER, Context, identity, require
+from relance.table import requests
+from relance.table.hands import hand_events, hand_not_found, is_over, seat_in
+from relance.table.play import Play
+from relance.table.tables import Tables
+
+SERVICE = "relance.api.table.v1.TableService"
+
+
+class TableService(table_pb2_grpc.TableServiceServicer):
+    """For players and watchers. Play and Watch take and give raw bytes: register `raw_handlers` too."""
+
+    def __init__(self, tables: Tables, log: EventLog, streams: Play) -> None:
+        self._tables = tables
+        self._log = log
+        self._streams = streams
+
+    def raw_handlers(self) -> Mapping[str, grpc.RpcMethodHandler[Any, Any]]:
+        """Play and Watch without a codec, so that what many watch is encoded once."""
+        return {
+            "Play": grpc.stream_stream_rpc_method_handler(self.Play, None, None),
+            "Watch": grpc.unary_stream_rpc_method_handler(self.Watch, None, None),
+        }
+
+    async def Play(self, request_iterator: object, context: Context) -> None:  # type: ignore[override]
+        """Play at a table: a Join first, then commands up and what happens down."""
+        await self._streams.play(context)
+
+    async def Watch(self, request: bytes, context: Context) -> None:  # type: ignore[override]
+        """Watch a table without a seat."""
+        await self._streams.watch(request, context)
+
+    async def Act(self, request: table_pb2.ActRequest, context: Context) -> table_pb2.CommandResponse:
+        """Act in a hand."""
+        return await self._command("act", request, context)
+
+    async def TakeSeat(self, request: table_pb2.TakeSeatRequest, context: Context) -> table_pb2.CommandResponse:
+        """Take a seat; the answer comes when the buy-in is requested."""
+        return await self._command("take_seat", request, context)
+
+    async def AddChips(self, request: table_pb2.AddChipsRequest, context: Context) -> table_pb2.CommandResponse:
+        """Buy more chips."""
+        return await self._command("add_chips", request, context)
+
+    async def SitOut(self, request: table_pb2.SitOutRequest, context: Context) -> table_pb2.CommandResponse:
+        """Sit out from the next hand on."""
+        return await self._command("sit_out", request, context)
+
+    async def SitIn(self, request: table_pb2.SitInRequest, context: Context) -> table_pb2.CommandResponse:
+        """Sit in again."""
+        return await self._command("sit_in", request, context)
+
+    async def LeaveSeat(self, request: table_pb2.LeaveSeatRequest, context: Context) -> table_pb2.CommandResponse:
+        """Leave the table."""
+        return await self._command("leave_seat", request, context)
+
+    async def GetTable(self, request: table_pb2.GetTableRequest, context: Context) -> table_pb2.TableView:
+        """The table as the caller may see it."""
+        caller = identity(context)
+        actor = await self._tables.find(validation.table_id(request.table))
+        return actor.view(caller.subject if caller.has(PLAYER) else None)
+
+    async def GetHand(self, request: table_pb2.GetHandRequest, context: Context) -> table_pb2.GetHandResponse:
+        """The events of a hand: players with their own cards, floor and auditors with all once it is over."""
+        caller = identity(context)
+        table = validation.table_id(request.table)
+        if request.hand <= 0:
+            raise (
+                validation.missing("hand") if request.hand == 0 else validation.invalid("hand", "the number of a hand")
+            )
+        actor = await self._tables.find(table)
+        head, last = actor.table.version, actor.table.last_hand
+        if request.hand > last:
+            raise hand_not_found(request.hand, last)
+        try:
+            events = await hand_events(self._log, table, request.hand, head)
+        except Unavailable:
+            raise self._tables.host.unavailable(table) from None
+        if not events:
+            raise hand_not_found(request.hand, last)
+        disclosed = caller.has(FLOOR, AUDITOR) and is_over(events)
+        seat = seat_in(events, caller.subject) if caller.has(PLAYER) else 0
+        return table_pb2.GetHandResponse(events=[redact(event, seat, disclosed=disclosed) for event in events])
+
+    async def Locate(self, request: table_pb2.LocateRequest, context: Context) -> table_pb2.LocateResponse:
+        """Where a table lives, whichever process is asked."""
+        identity(context)
+        info = await self._tables.locate(validation.table_id(request.table))
+        return table_pb2.LocateResponse(address=info.address, fence=info.fence)
+
+    async def _command(self, kind: str, request: requests.PlayerMessage, context: Context) -> table_pb2.CommandResponse:
+        caller = require(context, PLAYER)
+        table = validation.table_id(request.table)
+        command, asked = requests.read(kind, request, caller.player)
+        actor = await self._tables.find(table)
+        version = await actor.ask(command, asked)
+        return table_pb2.CommandResponse(request_id=asked.id, version=version)

@@ -1,0 +1,14 @@
+"""Settings of the table service."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from relance.runtime.settings import ServiceSettings
+
+
+class TableSettings(ServiceSettings):
+    """What a table process is told beside what every service is."""
+
+    lease: float = Field(default=5.0, gt=0, le=600)
+    """Seconds of silence after which another process's tables may be taken over."""

@@ -1,0 +1,272 @@
+"""The tables of this process: which it runs, how it comes by them and how it gives them up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any
+
+import structlog
+from relance.poker.snapshot import dump
+
+from relance.api.common.v1 import reason_pb2
+from relance.api.events.v1 import events_pb2
+from relance.api.events.v1.events_pb2 import TableEvent
+from relance.eventlog import Fenced, LogError, StreamExists, StreamInfo, Unavailable
+from relance.eventlog.ownership import Takeable
+from relance.poker import Context, Request, Table, UnknownEvent, apply, decide, initial
+from relance.poker.commands import Command, OpenTable, TakeOver
+from relance.runtime.errors import Refused
+from relance.table.actor import Actor
+from relance.table.host import Host, closed
+from relance.table.recovery import Recovered, recover
+
+log = structlog.get_logger(__name__)
+
+
+LAST_SECONDS = 3.0
+"""What the last appends of a drain may take."""
+
+
+class Tables:
+    """The actors of a process by table id, and the tables that it owns without running them."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        host.left, host.snapshot = self._left, self._snapshot
+        self.address = ""
+        """host:port where others reach this process, once it serves."""
+        self.actors: dict[str, Actor] = {}
+        self.given_back: set[str] = set()
+        """Tables that a newer version wrote to: not to be claimed again by this one."""
+        self._stopped: dict[str, Refused] = {}  # owned but not run: closed for good, or not to be replayed
+        self._kept: set[asyncio.Task[None]] = set()
+        self._emptied = asyncio.Event()
+        host.log.on_connection(self._connection_changed)
+
+    # Finding
+
+    async def find(self, table: str) -> Actor:
+        """The actor of a table that runs here.
+
+        Raises Refused TABLE_NOT_FOUND, TABLE_MOVED, TABLE_UNAVAILABLE, TABLE_CLOSED, TABLE_QUARANTINED.
+        """
+        actor = self.actors.get(table)
+        if actor is not None:
+            return actor
+        if table in self._stopped:
+            raise self._stopped[table]
+        info = await self.locate(table)
+        if info.writer == self.host.process or not info.address:
+            raise self.host.unavailable(table)
+        raise Refused(
+            reason_pb2.REASON_TABLE_MOVED,
+            f"Table {table} runs at {info.address}.",
+            table=f"tables/{table}",
+            address=info.address,
+        )
+
+    async def locate(self, table: str) -> StreamInfo:
+        """Where a table lives, from the database. Raises Refused TABLE_NOT_FOUND, TABLE_UNAVAILABLE."""
+        try:
+            found = await self.host.log.streams([table])
+        except Unavailable:
+            raise self.host.unavailable(table) from None
+        if not found:
+            raise Refused(reason_pb2.REASON_TABLE_NOT_FOUND, f"There is no table {table}.", table=f"tables/{table}")
+        return found[0]
+
+    def tell(self, table: str, command: Command) -> None:
+        """A command of the room's own to a table, if it runs here."""
+        actor = self.actors.get(table)
+        if actor is not None:
+            actor.tell(command)
+
+    def waiting(self) -> int:
+        """Commands in all mailboxes."""
+        return sum(actor.waiting for actor in self.actors.values())
+
+    async def ready(self) -> bool:
+        """Whether tables can act: the readiness check."""
+        return self.host.log.connected and not self.host.draining
+
+    # Coming by tables
+
+    async def open(self, table: str, command: OpenTable, request: Request) -> None:
+        """Open a new table here; a repeat of the request opens none.
+
+        Raises Rejected, Refused REQUEST_ID_REUSED, TABLE_UNAVAILABLE.
+        """
+        if self.host.draining:
+            raise self.host.unavailable(table)
+        state = initial(table)
+        now = self.host.clock.now_us()
+        events: list[TableEvent] = []
+        take = TakeOver(1, self.host.process, events_pb2.OWNER_REASON_OPENED)
+        for each, asked in ((command, request), (take, None)):
+            for event in decide(state, each, Context(at=now, request=asked)):
+                apply(state, event)
+                events.append(event)
+        try:
+            ownership = await self.host.log.create(table, events)
+        except StreamExists:
+            await self._opened_before(table, request)
+            return
+        actor = self._run(state, ownership.fence, head=0, mark=0)
+        log.info("table opened", table=table, by=command.opened_by)
+        actor.begin(events)
+
+    async def _opened_before(self, table: str, request: Request) -> None:
+        try:
+            first = (await self.host.log.read(table, 0, 1))[0]
+        except Unavailable:
+            raise self.host.unavailable(table) from None
+        if first.request_hash != request.hash:
+            raise Refused(
+                reason_pb2.REASON_REQUEST_ID_REUSED,
+                f"request {request.id} was used with other content",
+                request_id=request.id,
+            )
+
+    async def claim(self, seen: Mapping[str, int]) -> None:
+        """Take over tables whose fences were seen (table -> fence) and run them. Raises Unavailable.
+
+        Many at once: a few queries for all, and the take-overs' appends share commits.
+        """
+        if self.host.draining:
+            return
+        taken = await self.host.log.take_over_all(seen)
+        marks = await self.host.log.marks.read(taken)
+        async for chunk in recover(self.host.log, taken):
+            for recovered in chunk:
+                await self._recovered(recovered, marks[recovered.stream])
+
+    async def _recovered(self, found: Recovered, mark: int) -> None:
+        if isinstance(found.error, UnknownEvent):
+            log.error("table given back: a newer version wrote to it", table=found.stream, what=str(found.error))
+            self.given_back.add(found.stream)
+            await self._release(found.stream, found.ownership.fence)
+            return
+        table = found.table
+        if table is None:
+            log.error("table quarantined: its log cannot be replayed", table=found.stream, exc_info=found.error)
+            self.host.metrics.quarantined.inc()
+            self._stopped[found.stream] = Refused(
+                reason_pb2.REASON_TABLE_QUARANTINED,
+                "The table's log cannot be replayed; operators know.",
+                table=f"tables/{found.stream}",
+            )
+            return
+        if table.finished:
+            self._stopped[found.stream] = closed(found.stream)
+            return
+        reason = events_pb2.OWNER_REASON_HANDOVER if table.drained else events_pb2.OWNER_REASON_CRASH
+        actor = self._run(table, found.ownership.fence, head=table.version, mark=mark)
+        log.info("table taken over", table=found.stream, version=table.version, fence=actor.fence, hand=table.last_hand)
+        actor.take_over(TakeOver(actor.fence, self.host.process, reason))
+
+    def _run(self, table: Table, fence: int, *, head: int, mark: int) -> Actor:
+        self.host.publisher.adopt_at(table.id, head, mark)
+        actor = self.actors[table.id] = Actor(self.host, table, fence)
+        self.host.metrics.tables.set(len(self.actors))
+        return actor
+
+    def found(self, takeable: Sequence[Takeable]) -> None:
+        """Take over what may be taken (Observer)."""
+        seen = {each.stream: each.fence for each in takeable if each.stream not in self.given_back}
+        if seen:
+            self.keep(self.claim(seen))
+
+    # Losing and giving up
+
+    def _left(self, actor: Actor) -> None:
+        self.actors.pop(actor.id, None)
+        self.host.publisher.drop(actor.id)
+        self.host.transfers.forget(actor.id)
+        self.host.metrics.tables.set(len(self.actors))
+        if actor.table.finished:
+            self._stopped[actor.id] = closed(actor.id)
+        elif actor.table.drained:
+            self.keep(self._release(actor.id, actor.fence))
+        if not self.actors:
+            self._emptied.set()
+
+    async def _release(self, table: str, fence: int) -> None:
+        try:
+            await self.host.log.release(table, fence)
+        except Fenced:
+            log.info("table taken before it was released", table=table)
+
+    async def confirm(self) -> None:
+        """Compare with the database what this process runs: stop what another owns, go on with what waits.
+
+        Raises Unavailable.
+        """
+        actors = list(self.actors.values())
+        if not actors:
+            return
+        rows = {info.stream: info for info in await self.host.log.streams([actor.id for actor in actors])}
+        for actor in actors:
+            info = rows.get(actor.id)
+            if info is None or info.fence != actor.fence or info.writer != self.host.process:
+                actor.leave(self.host.unavailable(actor.id), "fenced")
+            elif self.host.log.connected:
+                actor.resume()
+
+    async def keep_confirming(self, seconds: float) -> None:
+        """Confirm every so often, for ever: a process that was stopped for longer than its lease notices at once."""
+        while True:
+            try:
+                await self.confirm()
+            except Unavailable:
+                log.debug("ownership not confirmed: the database is away")
+            await self.host.clock.sleep(seconds)
+
+    def _snapshot(self, table: Table) -> None:
+        self.keep(self.host.log.snapshots.save(table.id, table.version, dump(table)))
+
+    def _connection_changed(self, connected: bool) -> None:
+        if connected:
+            self.keep(self._confirmed())
+            return
+        log.warning("database away: tables wait", tables=len(self.actors))
+        for actor in list(self.actors.values()):
+            actor.pause()
+
+    async def _confirmed(self) -> None:
+        try:
+            await self.confirm()
+        except Unavailable:
+            log.debug("database away again before tables went on")
+
+    async def drain(self, seconds: float) -> None:
+        """Give every table up in order: hands may end for that long, then they are void."""
+        self.host.draining = True
+        log.info("drain", tables=len(self.actors))
+        for void, patience in ((False, seconds), (True, LAST_SECONDS)):
+            self._emptied.clear()
+            for actor in list(self.actors.values()):
+                actor.drain(void=void)
+            if self.actors:
+                await asyncio.wait([self.keep(self._empty())], timeout=patience)
+        if self.actors:
+            log.error("tables not drained", tables=sorted(self.actors))
+        await asyncio.gather(*self._kept, return_exceptions=True)
+
+    async def _empty(self) -> None:
+        await self._emptied.wait()
+
+    def keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run something on the side, to its end; what it raises is logged."""
+        task = asyncio.ensure_future(work)
+        self._kept.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._kept.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, LogError):
+            log.warning("side work failed", error=repr(error))
+        elif error is not None:
+            log.error("side work failed", exc_info=error)
