@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import asyncpg
 import structlog
 
 log = structlog.get_logger(__name__)
 
-Pool = asyncpg.Pool[asyncpg.Record]
-Connection = asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
+if TYPE_CHECKING:
+    Pool = asyncpg.Pool[asyncpg.Record]
+    Connection = asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
+else:  # asyncpg's classes are generic for type checkers alone
+    Pool, Connection = asyncpg.Pool, asyncpg.Connection
 
 OUTAGE = (
     OSError,
