@@ -140,6 +140,8 @@ class Ledger:
             raise ValueError(f"{len(orders)} orders at once: at most {MAX_BATCH}")
         if not orders:
             return []
+        if self._task is None or self._task.done():
+            raise RuntimeError("the ledger does not run")
         if self._waiting + len(orders) > self._max_waiting:
             raise LedgerFull(f"{self._waiting} orders wait for the database: at most {self._max_waiting}")
         future: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
@@ -159,7 +161,7 @@ class Ledger:
             batch = self._take()
             try:
                 await self._settle(batch)
-            except asyncio.CancelledError:
+            except BaseException:
                 for _, future in batch:
                     future.cancel()
                 raise
