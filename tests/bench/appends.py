@@ -74,7 +74,6 @@ async def together(url: str) -> tuple[float, float]:
 def fresh_server(stack: ExitStack) -> Postgres:
     """A PostgreSQL server that goes with the stack."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    folder.chmod(0o711)
     server = Postgres(folder / "postgres")
     server.start()
     stack.callback(server.stop)

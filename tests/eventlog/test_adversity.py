@@ -252,8 +252,6 @@ async def test_a_server_that_stops_dead_under_load_loses_and_doubles_nothing(
     tmp_path_factory: pytest.TempPathFactory, events: Events
 ) -> None:
     folder = tmp_path_factory.mktemp("kill")
-    for parent in (folder, *list(folder.parents)[:3]):
-        parent.chmod(0o711)
     server = Postgres(folder / "postgres")
     await asyncio.to_thread(server.start)
     seen: list[bool] = []
