@@ -109,10 +109,9 @@ def raise_bounds(hand: Hand, seat: int) -> Bounds:
     least, most, totals = hand.terms.limit.bounds(hand, seat)
     if most <= hand.current:
         return NO_RAISE
-    if total < most:
-        most = total
-        least = min(least, total)
-        if totals:
-            totals = (*(size for size in totals if size < total), total)
-            least = totals[0]
+    if totals and total < most:
+        totals = (*(size for size in totals if size < total), total)
+        least = totals[0]
+    most = min(most, total)
+    least = min(least, most)
     return least, most, totals

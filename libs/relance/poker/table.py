@@ -172,7 +172,7 @@ class Table:
         assert total == self.bought_in, f"{self.id}@{self.version}: {total} chips of {self.bought_in} bought in"
         hand = self.hand
         if hand is not None:
-            in_hand, before = sum(hand.stack) + hand.pot, sum(hand.start)
+            in_hand, before = sum(hand.stack) + hand.pot + hand.rake, sum(hand.start)
             assert in_hand == before, f"{self.id}@{self.version}: {in_hand} chips in the hand, {before} before it"
             assert min(hand.stack) >= 0, f"{self.id}@{self.version}: negative stack {hand.stack}"
 
