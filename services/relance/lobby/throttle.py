@@ -29,15 +29,15 @@ NAME = Limit(tries=100, seconds=10)
 
 # Charges one try where the level, leaked until now, leaves room; answers the level that it found.
 _CHARGE = """
-INSERT INTO lobby.throttle AS t (key, level, at, empty_at) VALUES ($1, 1, $2, $2 + $4)
+INSERT INTO lobby.throttle AS t (key, level, at, empty_at) VALUES ($1, 1, $2::bigint, $2::bigint + $3::bigint)
 ON CONFLICT (key) DO UPDATE SET
-    level = greatest(0, t.level - greatest(0, $2 - t.at) / $4::float8) + 1,
+    level = lobby.leaked(t, $2, $3) + 1,
     at = $2,
-    empty_at = $2 + (greatest(0, t.level - greatest(0, $2 - t.at) / $4::float8) + 1) * $4
-WHERE greatest(0, t.level - greatest(0, $2 - t.at) / $4::float8) + 1 <= $3
+    empty_at = $2 + ceil((lobby.leaked(t, $2, $3) + 1) * $3::bigint)
+WHERE lobby.leaked(t, $2, $3) + 1 <= $4
 RETURNING level
 """
-_LEVEL = "SELECT greatest(0, level - greatest(0, $2 - at) / $3::float8) FROM lobby.throttle WHERE key = $1"
+_LEVEL = "SELECT lobby.leaked(t, $2, $3) FROM lobby.throttle t WHERE key = $1"
 _GIVE_BACK = "UPDATE lobby.throttle SET level = greatest(0, level - 1) WHERE key = ANY($1)"
 _CLEAN = "DELETE FROM lobby.throttle WHERE empty_at < $1"
 
@@ -77,7 +77,7 @@ class Throttle:
     async def _charge(self, key: str, limit: Limit) -> int:
         """0, or the seconds to wait."""
         now, leak = self._clock.now_us(), round(limit.seconds * 1e6)
-        if await self._pool.fetchval(_CHARGE, key, now, float(limit.tries), leak) is not None:
+        if await self._pool.fetchval(_CHARGE, key, now, leak, float(limit.tries)) is not None:
             return 0
         level = await self._pool.fetchval(_LEVEL, key, now, leak) or 0.0
         return max(1, round((level + 1 - limit.tries) * limit.seconds))

@@ -46,6 +46,11 @@ CREATE TABLE lobby.throttle (
 );
 CREATE INDEX throttle_empty ON lobby.throttle (empty_at);
 
+-- The level now, where one try leaks away each `leak` microseconds. A clock that went back leaks nothing.
+CREATE FUNCTION lobby.leaked(bucket lobby.throttle, now bigint, leak bigint) RETURNS double precision
+LANGUAGE sql IMMUTABLE
+RETURN greatest(0, bucket.level - greatest(0, now - bucket.at) / leak::double precision);
+
 -- How far each table's events have been followed: what they led to here is in the same transaction.
 CREATE TABLE lobby.followed (
     stream text COLLATE "C" PRIMARY KEY,

@@ -1,0 +1,207 @@
+"""A lobby on a real database and NATS, and a table process that is nothing but its log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import grpc
+import pytest
+import pytest_asyncio
+from pydantic import SecretStr
+
+from relance.api.common.v1 import game_pb2
+from relance.api.events.v1 import events_pb2
+from relance.api.events.v1.events_pb2 import TableEvent
+from relance.api.lobby.v1 import lobby_pb2, lobby_pb2_grpc
+from relance.api.table.v1 import table_pb2, table_pb2_grpc
+from relance.eventlog import MemoryLog
+from relance.lobby.serve import started
+from relance.lobby.settings import LobbySettings
+from relance.runtime.auth import SERVICE, Context, KeyRing, TokenSigner, require
+from relance.runtime.clock import SystemClock
+from relance.runtime.migrations import migrate
+from relance.runtime.server import Server
+from relance.runtime.settings import ServiceSettings
+
+PASSWORD = "correct horse"
+
+Metadata = tuple[tuple[str, str], ...]
+
+
+class Keys:
+    """The room's keys in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lobby, self.service = TokenSigner.generate("lobby-1"), TokenSigner.generate("service-1")
+        self.ring = folder / "keyring.json"
+        entries = {"lobby-1": self.lobby.entry("player"), "service-1": self.service.entry("service")}
+        self.ring.write_text(json.dumps({"keys": entries}))
+        for signer in (self.lobby, self.service):
+            (folder / f"{signer.kid}.pem").write_bytes(signer.pem())
+
+    def player(self, player: str = "alice") -> Metadata:
+        token, _ = self.lobby.sign(player, ("player",), seconds=60)
+        return (("authorization", f"Bearer {token}"),)
+
+    def table(self) -> Metadata:
+        token, _ = self.service.sign("services/table", ("service",), seconds=60, service="table")
+        return (("authorization", f"Bearer {token}"),)
+
+
+class Lobby:
+    """A running lobby and stubs for it."""
+
+    def __init__(self, server: Server, channel: grpc.aio.Channel, keys: Keys) -> None:
+        self.server, self.channel, self.keys = server, channel, keys
+        self.stub = lobby_pb2_grpc.LobbyServiceStub(channel)
+        self.protections = lobby_pb2_grpc.ProtectionServiceStub(channel)
+
+    async def register(self, name: str, request_id: str | None = None, password: str = PASSWORD) -> lobby_pb2.Player:
+        request = lobby_pb2.RegisterRequest(
+            request_id=f"r-{abs(hash(name))}" if request_id is None else request_id,
+            display_name=name,
+            password=password,
+        )
+        return await self.stub.Register(request)
+
+    async def sign_in(self, name: str, password: str = PASSWORD) -> lobby_pb2.SignInResponse:
+        return await self.stub.SignIn(lobby_pb2.SignInRequest(display_name=name, password=password))
+
+    async def tables(self, **request: object) -> lobby_pb2.ListTablesResponse:
+        return await self.stub.ListTables(
+            lobby_pb2.ListTablesRequest(**request),  # type: ignore[arg-type]
+            metadata=self.keys.player(),
+        )
+
+
+LobbyFactory = Callable[..., Awaitable[Lobby]]
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Keys:
+    return Keys(tmp_path)
+
+
+@pytest_asyncio.fixture
+async def lobby_url(database_url: str) -> str:
+    """URL of the migrated database for the lobby's own role."""
+    await migrate(database_url, "relance.lobby")
+    owner = await asyncpg.connect(database_url)
+    await owner.execute("ALTER ROLE relance_lobby LOGIN PASSWORD 'lobby'")
+    await owner.close()
+    parts = urlsplit(database_url)
+    return urlunsplit(parts._replace(netloc=f"relance_lobby:lobby@{parts.netloc.rpartition('@')[2]}"))
+
+
+@pytest_asyncio.fixture
+async def start(lobby_url: str, keys: Keys) -> AsyncIterator[LobbyFactory]:
+    """Starts lobbies; a replica more with each call."""
+    async with AsyncExitStack() as stack:
+
+        async def make(**settings: object) -> Lobby:
+            values = {
+                "database_url": SecretStr(lobby_url),
+                "nats_url": SecretStr("nats://127.0.0.1:1"),  # nobody is there: the lobby does without
+                "keyring": keys.ring,
+                "signing_key": keys.folder / "service-1.pem",
+                "player_signing_key": keys.folder / "lobby-1.pem",
+                **settings,
+            }
+            server = await stack.enter_async_context(started(LobbySettings(**values), SystemClock()))  # type: ignore[arg-type]
+            channel = await stack.enter_async_context(grpc.aio.insecure_channel(server.address))
+            return Lobby(server, channel, keys)
+
+        yield make
+
+
+@pytest_asyncio.fixture
+async def lobby(start: LobbyFactory) -> Lobby:
+    """One lobby, without tables."""
+    return await start()
+
+
+class TableProcess(table_pb2_grpc.TableServiceServicer, table_pb2_grpc.TableAdminServiceServicer):
+    """The RPCs of a table process that a lobby asks, on a log in memory."""
+
+    def __init__(self) -> None:
+        self.log = MemoryLog("process-1")
+        self.address = ""
+
+    async def Locate(self, request: table_pb2.LocateRequest, context: Context) -> table_pb2.LocateResponse:
+        return table_pb2.LocateResponse(address=self.address, fence=1)
+
+    async def ListHeads(self, request: table_pb2.ListHeadsRequest, context: Context) -> table_pb2.ListHeadsResponse:
+        require(context, SERVICE)
+        heads = await self.log.heads()
+        return table_pb2.ListHeadsResponse(
+            heads=[table_pb2.Head(table=f"tables/{table}", version=head) for table, head in heads.items()]
+        )
+
+    async def ReadStream(self, request: table_pb2.ReadStreamRequest, context: Context) -> None:
+        require(context, SERVICE)
+        table = request.table.removeprefix("tables/")
+        events = await self.log.read(table, request.after, request.limit)
+        for first in range(0, len(events), 3):
+            await context.write(table_pb2.ReadStreamResponse(events=events[first : first + 3]))
+
+
+@pytest_asyncio.fixture
+async def table_process(keys: Keys) -> AsyncIterator[TableProcess]:
+    settings = ServiceSettings(database_url=SecretStr("postgresql://nobody"), keyring=keys.ring)
+    process = TableProcess()
+    async with Server(settings, keyring=KeyRing(keys.ring)) as server:
+        server.add(table_pb2_grpc.add_TableServiceServicer_to_server, process)
+        server.add(table_pb2_grpc.add_TableAdminServiceServicer_to_server, process)
+        process.address = await server.start()
+        yield process
+
+
+def config(**fields: object) -> game_pb2.TableConfig:
+    """A table's configuration, six seats of no-limit hold'em unless `fields` say otherwise."""
+    made = game_pb2.TableConfig(
+        house="boulevard", game="holdem", limit=game_pb2.LIMIT_NO_LIMIT, seats=6, currency=game_pb2.CURRENCY_EUR,
+        stakes=game_pb2.Stakes(blinds=[1, 2], low_limit=2), display_name="Table",
+    )  # fmt: skip
+    made.MergeFrom(game_pb2.TableConfig(**fields))  # type: ignore[arg-type]
+    return made
+
+
+class Story:
+    """Builds a table's events, one after another."""
+
+    def __init__(self, table: str, at: int, **fields: object) -> None:
+        self.table, self.at, self.hand = table, at, 0
+        self.version = 0
+        self.made: list[TableEvent] = []
+        self.add(table_opened=events_pb2.TableOpened(config=config(**fields), opened_by="operators/o"))
+
+    def add(self, **payload: object) -> Story:
+        self.version += 1
+        event = TableEvent(table=self.table, version=self.version, hand=self.hand, time_us=self.at, **payload)  # type: ignore[arg-type]
+        self.made.append(event)
+        return self
+
+    def sit(self, *seats: int) -> Story:
+        for seat in seats:
+            player = f"p{seat}"
+            self.add(seat_reserved=events_pb2.SeatReserved(seat=seat, player=player, amount=200))
+            self.add(player_sat=events_pb2.PlayerSat(seat=seat, player=player, stack=200))
+        return self
+
+    def play(self, pot: int, flop: int = 0, ended: bool = True) -> Story:
+        self.hand += 1
+        self.add(hand_started=events_pb2.HandStarted(button=1))
+        if ended:
+            self.add(hand_ended=events_pb2.HandEnded(pot=pot, players_flop=flop))
+        return self
+
+    def take(self) -> Sequence[TableEvent]:
+        """What was built since the last take."""
+        made, self.made = self.made, []
+        return made
