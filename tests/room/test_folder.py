@@ -52,6 +52,18 @@ def test_a_token_without_a_room_says_what_is_missing(tmp_path: Path) -> None:
         DataFolder(tmp_path).operator_token("ann", ("floor",), 60)
 
 
+def test_addresses_of_a_room_that_was_killed_are_not_believed(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path)
+    folder.take()
+    folder.write_addresses({"lobby": "127.0.0.1:1"})
+    left_behind = (folder.run / "room.json").read_text()
+    assert DataFolder(tmp_path).addresses() == {"lobby": "127.0.0.1:1"}
+    folder.release()
+    (folder.run / "room.json").write_text(left_behind)
+    with pytest.raises(RoomError, match="no room is running"):
+        DataFolder(tmp_path).addresses()
+
+
 def test_a_taken_port_is_named(tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
     folder.take()

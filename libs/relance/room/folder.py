@@ -105,6 +105,18 @@ class DataFolder:
         """Where the running room's services are. Raises RoomError where none runs."""
         try:
             read: dict[str, str] = json.loads((self.run / "room.json").read_text())
+            running = self._is_taken()
         except OSError:
-            raise RoomError(f"no room is running on {self.path}; run relance up, or give --data") from None
+            running = False
+        if not running:
+            raise RoomError(f"no room is running on {self.path}; run relance up, or give --data")
         return read
+
+    def _is_taken(self) -> bool:
+        """Whether a room runs on the folder: what a killed one wrote is still there. Raises OSError."""
+        with (self.path / "lock").open() as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False

@@ -18,6 +18,7 @@ from relance.room.figures import Figures, money
 
 LINE_SECONDS = 5.0
 KEPT_SENTENCES = 8
+HINT = "relance token --role floor --name ann: a token for operators; Ctrl-C drains"
 LIMITS = {
     game_pb2.LIMIT_FIXED: "fixed",
     game_pb2.LIMIT_SPREAD: "spread",
@@ -106,7 +107,7 @@ class LivePanel:
 
     def _draw(self) -> None:
         news = Text("\n".join(self._sentences), "dim", overflow="ellipsis")
-        self._live.update(Box(Group(*self._parts, news), title="Relance", subtitle="Ctrl-C drains"), refresh=True)
+        self._live.update(Box(Group(*self._parts, news), title="Relance", subtitle=HINT), refresh=True)
 
 
 def display(console: Console) -> Display:

@@ -82,7 +82,7 @@ async def _run(room: Room, options: UpOptions, tables: list[OpenTableRequest], d
     await open_tables(room.folder, room.address("table"), tables)
     if options.bots.count:
         room.add("bots", play_command(options.bots, room.address("lobby"), room.folder.path))
-    for service in SERVICES:
+    for service in ("lobby", "table", "wallet", "rake"):
         display.say(f"{service}: grpc {room.address(service)}, metrics http://{room.ports.metrics(service)}/metrics")
     display.say(f"an operator's token: relance token --role floor --name ann --data {room.folder.path}")
     watching = asyncio.create_task(_watch(room, display))
@@ -167,13 +167,16 @@ async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
 
 @asynccontextmanager
 async def _stop_signal() -> AsyncIterator[asyncio.Event]:
-    """An event that SIGINT and SIGTERM set."""
+    """An event that SIGINT, SIGTERM and the end of the terminal set."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
+        numbers.append(signal.SIGHUP)
+    for number in numbers:
         loop.add_signal_handler(number, stop.set)
     try:
         yield stop
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in numbers:
             loop.remove_signal_handler(number)
