@@ -17,7 +17,7 @@ import structlog
 from relance.api.common.v1 import reason_pb2
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.api.table.v1 import table_pb2
-from relance.eventlog import Fenced
+from relance.eventlog import Fenced, Unavailable
 from relance.poker import (
     Context,
     Prompt,
@@ -261,18 +261,16 @@ class Actor:
         assert self._appending is not None
         events, answer, since = self._appending
         self._appending = None
-        if future.cancelled():
-            # The log itself is closing: the outcome is for the next owner to read.
-            answer(self.host.unavailable(self.id))
-            return
-        error = future.exception()
-        if isinstance(error, Fenced):
-            answer(self.host.unavailable(self.id))
-            self.leave(self.host.unavailable(self.id), "fenced")
-            return
+        error = asyncio.CancelledError() if future.cancelled() else future.exception()
         if error is not None:
             answer(self.host.unavailable(self.id))
-            self.quarantine(f"the log raised {error!r}")
+            if isinstance(error, Fenced):
+                self.leave(self.host.unavailable(self.id), "fenced")
+            elif isinstance(error, asyncio.CancelledError | Unavailable):
+                # The log itself was closed: what became of the append is for the next owner to read.
+                self.leave(self.host.unavailable(self.id), "the log was closed")
+            else:
+                self.quarantine(f"the log raised {error!r}")
             return
         self.host.metrics.append_seconds.observe(self.host.clock.monotonic() - since)
         try:
@@ -319,7 +317,9 @@ class Actor:
             self.leave(closed(self.id), "closed")
 
     def _between_hands(self) -> None:
-        self._deck = None
+        if self._deck is not None:
+            self._deck = None
+            self._clocks.hand_ended(self.host.clock.monotonic())
         if self.table.version - self._saved >= SNAPSHOT_EVERY:
             self._saved = self.table.version
             self.host.snapshot(self.table)
@@ -329,17 +329,13 @@ class Actor:
         clocks = self._clocks
         if asked is None:
             clocks.turn = 0
-            if not clocks.starts and not self.host.draining and ready_to_start(self.table):
-                clocks.starts = self.host.clock.monotonic() + self._between_hands_seconds()
+            if not self.host.draining and ready_to_start(self.table) and self.table.config is not None:
+                clocks.may_start(self.table.config.timers.between_hands_ms / 1e3, self.host.clock.monotonic())
             return False
         if asked.turn == clocks.turn:
             return False
         clocks.ask(asked.turn, asked.clock_ms / 1e3, self.host.clock.monotonic())
         return True
-
-    def _between_hands_seconds(self) -> float:
-        config = self.table.config
-        return config.timers.between_hands_ms / 1e3 if config is not None else 0.0
 
     def _arm(self, now: float) -> None:
         """Ask the timers for the next time that matters."""

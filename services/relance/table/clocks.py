@@ -8,12 +8,13 @@ class Clocks:
     have not come back to a new owner count as gone. While the clocks stand still the prompt keeps what is left.
     """
 
-    __slots__ = ("_deadline", "_left", "_still", "reconnect", "starts", "turn")
+    __slots__ = ("_deadline", "_ended", "_left", "_still", "reconnect", "starts", "turn")
 
     def __init__(self) -> None:
         self.turn = 0
         self.starts = 0.0
         self.reconnect = 0.0
+        self._ended = 0.0
         self._deadline = 0.0
         self._left = 0.0
         self._still = False
@@ -22,6 +23,15 @@ class Clocks:
         """The clock of a new prompt begins."""
         self.turn, self.starts = turn, 0.0
         self._deadline, self._left = now + seconds, seconds
+
+    def hand_ended(self, now: float) -> None:
+        """The pause between two hands begins."""
+        self._ended = now
+
+    def may_start(self, pause: float, now: float) -> None:
+        """A hand can be started: at once, or when the pause after the hand before is over."""
+        if not self.starts:
+            self.starts = max(now, self._ended + pause) if self._ended else now
 
     def stop(self) -> None:
         """Nothing is waited for any more."""
