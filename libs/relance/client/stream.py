@@ -13,13 +13,13 @@ import grpc
 
 from relance.api.events.v1 import events_pb2
 from relance.api.table.v1 import table_pb2
-from relance.client import view as views
 from relance.client.backoff import Backoff
 from relance.client.channels import Peer
 from relance.client.connection import Connection, TableProcess
 from relance.client.credentials import Credentials, bearer
 from relance.client.errors import RETRIABLE, RelanceError, ResumeImpossible, Unavailable, from_rpc
 from relance.client.events import Event, Events, event_of
+from relance.client.view import LiveView
 
 # What a stream may end with and be taken up again: the process went, drained, or dropped a slow reader. A bare code
 # comes from a library on the way, for example when a process is killed.
@@ -39,7 +39,6 @@ class TableStream(Generic[Call]):
 
     def __init__(self, connection: Connection, table: str, credentials: Credentials, player: str) -> None:
         self.table = table
-        self.view = table_pb2.TableView()
         self.player = player
         self.server_version = ""
         self.reconnects = 0
@@ -47,6 +46,7 @@ class TableStream(Generic[Call]):
         self._connection = connection
         self._credentials = credentials
         self._place = TableProcess(connection, table, credentials)
+        self._live_view = LiveView(player)
         self._readers: list[Events] = []
         self._ahead: table_pb2.TableView | None = None
         self._gap_at = 0
@@ -61,6 +61,11 @@ class TableStream(Generic[Call]):
     def connected(self) -> bool:
         """Whether the stream is up at this moment."""
         return self._live
+
+    @property
+    def view(self) -> table_pb2.TableView:
+        """The table now; read it, never change it."""
+        return self._live_view.shown
 
     @property
     def version(self) -> int:
@@ -177,7 +182,7 @@ class TableStream(Generic[Call]):
         self.server_version = welcome.server_version
         self._live = True
         if self.version in {0, welcome.view.version}:
-            self.view.CopyFrom(welcome.view)
+            self._live_view.replace(welcome.view)
         elif welcome.view.version > self.version:
             # The events in between follow; at their end this is the view.
             self._ahead = welcome.view
@@ -196,7 +201,7 @@ class TableStream(Generic[Call]):
             self.view.prompt.CopyFrom(update.prompt)
         if self._ahead is not None and self.version >= self._ahead.version:
             if self.version == self._ahead.version:
-                self.view.CopyFrom(self._ahead)
+                self._live_view.replace(self._ahead)
             self._ahead = None
         self._changed()
 
@@ -205,7 +210,7 @@ class TableStream(Generic[Call]):
             return
         if raw.version != self.version + 1:
             self._missed(raw.version)
-        views.apply(self.view, raw, self.player)
+        self._live_view.apply(raw)
         if self._readers or self._listens(raw):
             event = event_of(raw)
             self._heard(event)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from google.protobuf.message import Message
 
 from relance.api.events.v1 import events_pb2
 from relance.api.table.v1 import table_pb2
 
-View = table_pb2.TableView
-_Applier = Callable[[View, Any, str], None]
+_Applier = Callable[["LiveView", Any], None]
 
 _INBOUND = frozenset({events_pb2.TRANSFER_PURPOSE_BUY_IN, events_pb2.TRANSFER_PURPOSE_TOP_UP})
 _APPLIERS: dict[str, _Applier] = {}
@@ -24,19 +23,142 @@ _ANSWERS = frozenset(
         "round_ended", "hand_started", "hand_ended", "hand_voided", "dealing_fault_ruled", "table_closed",
     }
 )  # fmt: skip
+_HAND_FIELDS: Final = ("bet", "contributed", "in_hand", "folded", "all_in", "down_count", "down", "up")
+# Events after which the pots of finished rounds are others.
+_POT_EVENTS = frozenset({"ante_posted", "blind_posted", "folded", "round_ended", "uncalled_returned", "pot_awarded"})
 
 
-def apply(view: View, event: events_pb2.TableEvent, player: str) -> None:
-    """Move a view on by the next event, as `player` may see it. A kind newer than this client only counts."""
-    kind = event.WhichOneof("payload") or ""
-    view.version = event.version
-    if kind in _ANSWERS or (kind == "folded" and view.prompt.seat == event.folded.seat):
-        view.ClearField("prompt")
-    applier = _APPLIERS.get(kind)
-    if applier is not None:
+class LiveView:
+    """A TableView (`shown`) as `player` may see it, and the little that events need beside it.
+
+    What was before the view was taken is not known here: entry posts owed and dead posts of a hand joined in its
+    middle. They matter for `waiting_for_big_blind` and for how `pots` are split until the next hand, for nothing else.
+    """
+
+    __slots__ = (
+        "_button",
+        "_dead",
+        "_entry",
+        "_missed",
+        "_missing",
+        "_received",
+        "_street",
+        "_transfers",
+        "_wait",
+        "player",
+        "shown",
+    )
+
+    def __init__(self, player: str) -> None:
+        self.player = player
+        self.shown = table_pb2.TableView()
+        self._button = 0
+        self._dead: dict[int, int] = {}
+        self._entry: set[int] = set()
+        self._missed: set[int] = set()
+        self._missing: set[int] = set()
+        self._wait: set[int] = set()
+        self._street = 0
+        self._received = 0
+        self._transfers: dict[str, int] = {}
+
+    def replace(self, view: table_pb2.TableView) -> None:
+        """Begin anew from a view of the server."""
+        self.shown.CopyFrom(view)
+        self._button = view.button
+        self._street, self._received = view.round, 0
+        self._wait = {seat.seat for seat in view.seats if seat.waiting_for_big_blind}
+        self._entry = set(self._wait)
+
+    def apply(self, event: events_pb2.TableEvent) -> None:
+        """Move on by the next event. A kind newer than this client only counts."""
+        kind = event.WhichOneof("payload") or ""
+        shown = self.shown
+        shown.version = event.version
+        if kind in _ANSWERS or (kind == "folded" and shown.prompt.seat == event.folded.seat):
+            shown.ClearField("prompt")
+        applier = _APPLIERS.get(kind)
+        if applier is None:
+            return
         if kind == "hand_started":
-            view.hand = view.last_hand = event.hand
-        applier(view, getattr(event, kind), player)
+            shown.hand = shown.last_hand = event.hand
+        applier(self, getattr(event, kind))
+        if kind in _POT_EVENTS:
+            self._show_pots()
+
+    def seat(self, number: int) -> table_pb2.SeatView:
+        """A seat by its number."""
+        return self.shown.seats[number - 1]
+
+    def _free(self, number: int) -> None:
+        if self.shown.your_seat == number:
+            self.shown.your_seat = 0
+        seat = self.seat(number)
+        seat.Clear()
+        seat.seat = number
+        for seats in (self._entry, self._missed, self._missing, self._wait):
+            seats.discard(number)
+        self._transfers = {transfer: at if at != number else 0 for transfer, at in self._transfers.items()}
+
+    def _put(self, event: Any, *, bet: bool = True) -> None:
+        """Chips go from a stack into the hand."""
+        seat = self.seat(event.seat)
+        seat.stack -= event.amount
+        seat.contributed += event.amount
+        self.shown.pot += event.amount
+        if bet:
+            seat.bet += event.amount
+        if not seat.stack:
+            seat.all_in = True
+
+    def _clear_hand(self) -> None:
+        shown = self.shown
+        for field in ("hand", "round", "pot", "board", "pots"):
+            shown.ClearField(field)
+        for seat in shown.seats:
+            for name in _HAND_FIELDS:
+                seat.ClearField(name)
+        self._dead = {}
+
+    def _wishes(self, number: int, wait: bool) -> None:
+        """A seat wants to wait for the big blind, or does not; it shows where a post is owed (S4, S5)."""
+        (self._wait.add if wait else self._wait.discard)(number)
+        self.seat(number).waiting_for_big_blind = wait and (number in self._entry or number in self._missed)
+
+    def _street_dealt(self) -> None:
+        """A street's cards are out: its round begins, unless nobody is left to bet (B16)."""
+        self._street += 1
+        self._received = 0
+        dealt = [seat for seat in self.shown.seats if seat.in_hand and not seat.folded]
+        if sum(not seat.all_in for seat in dealt) > 1 or any(seat.bet for seat in self.shown.seats):
+            self.shown.round = self._street
+
+    def _show_pots(self) -> None:
+        """Pots of finished rounds by the live stakes of the players still in (B10)."""
+        shown = self.shown
+        del shown.pots[:]
+        dealt = [seat for seat in shown.seats if seat.in_hand]
+        if shown.pot <= sum(seat.bet for seat in dealt):
+            return
+        dead = sum(self._dead.values())
+        put = {seat.seat: seat.contributed - seat.bet - self._dead.get(seat.seat, 0) for seat in dealt}
+        live = [seat.seat for seat in self._clockwise(dealt) if not seat.folded]
+        levels = sorted({put[number] for number in live})
+        below = 0
+        pots: list[table_pb2.PotView] = []
+        for level in levels:
+            last = level == levels[-1]
+            amount = sum((chips if last else min(chips, level)) - below for chips in put.values() if chips > below)
+            amount += dead if below == 0 and not pots else 0
+            if amount:
+                claims = [number for number in live if put[number] >= level]
+                pots.append(table_pb2.PotView(amount=amount, eligible=claims))
+            below = level
+        shown.pots.extend(pots)
+
+    def _clockwise(self, seats: list[table_pb2.SeatView]) -> list[table_pb2.SeatView]:
+        """Seats from the left of the button on."""
+        return sorted(seats, key=lambda seat: (seat.seat <= self.shown.button, seat.seat))
 
 
 def _applies(kind: str) -> Callable[[_Applier], _Applier]:
@@ -47,250 +169,256 @@ def _applies(kind: str) -> Callable[[_Applier], _Applier]:
     return register
 
 
-def _seat(view: View, number: int) -> table_pb2.SeatView:
-    return view.seats[number - 1]
-
-
-def _free(view: View, number: int) -> None:
-    if view.your_seat == number:
-        view.your_seat = 0
-    seat = _seat(view, number)
-    seat.Clear()
-    seat.seat = number
-
-
-def _put(view: View, event: Any, *, bet: bool = True) -> None:
-    """Chips go from a stack into the hand."""
-    seat = _seat(view, event.seat)
-    seat.stack -= event.amount
-    seat.contributed += event.amount
-    view.pot += event.amount
-    if bet:
-        seat.bet += event.amount
-    if event.all_in:
-        seat.all_in = True
-
-
-def _clear_hand(view: View) -> None:
-    view.hand = 0
-    view.round = 0
-    view.pot = 0
-    view.board = ""
-    view.ClearField("pots")
-    for seat in view.seats:
-        for field in ("bet", "contributed", "in_hand", "folded", "all_in", "down_count", "down", "up"):
-            seat.ClearField(field)
-
-
 @_applies("table_opened")
-def _(view: View, event: events_pb2.TableOpened, player: str) -> None:
-    view.config.CopyFrom(event.config)
-    del view.seats[:]
-    view.seats.extend(table_pb2.SeatView(seat=number) for number in range(1, event.config.seats + 1))
+def _(live: LiveView, event: events_pb2.TableOpened) -> None:
+    live.shown.config.CopyFrom(event.config)
+    del live.shown.seats[:]
+    live.shown.seats.extend(table_pb2.SeatView(seat=number) for number in range(1, event.config.seats + 1))
 
 
 @_applies("settings_changed")
-def _(view: View, event: events_pb2.SettingsChanged, player: str) -> None:
-    view.config.CopyFrom(event.config)
+def _(live: LiveView, event: events_pb2.SettingsChanged) -> None:
+    live.shown.config.CopyFrom(event.config)
 
 
 @_applies("table_closed")
-def _(view: View, event: events_pb2.TableClosed, player: str) -> None:
-    view.closed = True
+def _(live: LiveView, event: events_pb2.TableClosed) -> None:
+    live.shown.closed = True
 
 
 @_applies("table_paused")
-def _(view: View, event: events_pb2.TablePaused, player: str) -> None:
-    view.paused = True
+def _(live: LiveView, event: events_pb2.TablePaused) -> None:
+    live.shown.paused = True
 
 
 @_applies("table_resumed")
-def _(view: View, event: events_pb2.TableResumed, player: str) -> None:
-    view.paused = False
+def _(live: LiveView, event: events_pb2.TableResumed) -> None:
+    live.shown.paused = False
 
 
 @_applies("seat_reserved")
-def _(view: View, event: events_pb2.SeatReserved, player: str) -> None:
-    seat = _seat(view, event.seat)
+def _(live: LiveView, event: events_pb2.SeatReserved) -> None:
+    seat = live.seat(event.seat)
     seat.player, seat.reserved, seat.connected = event.player, True, True
-    seat.waiting_for_big_blind = event.wait_for_big_blind
-    if event.player == player:
-        view.your_seat = event.seat
+    live._entry.add(event.seat)
+    live._wishes(event.seat, event.wait_for_big_blind)
+    if event.player == live.player:
+        live.shown.your_seat = event.seat
 
 
 @_applies("seat_released")
-def _(view: View, event: events_pb2.SeatReleased, player: str) -> None:
-    _free(view, event.seat)
+def _(live: LiveView, event: events_pb2.SeatReleased) -> None:
+    live._free(event.seat)
 
 
 @_applies("player_sat")
-def _(view: View, event: events_pb2.PlayerSat, player: str) -> None:
-    seat = _seat(view, event.seat)
+def _(live: LiveView, event: events_pb2.PlayerSat) -> None:
+    seat = live.seat(event.seat)
     seat.stack += event.stack
     seat.chips_held -= event.stack
     seat.player, seat.reserved = event.player, False
-    if event.player == player:
-        view.your_seat = event.seat
+    if event.player == live.player:
+        live.shown.your_seat = event.seat
 
 
 @_applies("chips_added")
-def _(view: View, event: events_pb2.ChipsAdded, player: str) -> None:
-    seat = _seat(view, event.seat)
+def _(live: LiveView, event: events_pb2.ChipsAdded) -> None:
+    seat = live.seat(event.seat)
     seat.stack += event.amount
     seat.chips_held -= event.amount
 
 
+@_applies("transfer_requested")
+def _(live: LiveView, event: events_pb2.TransferRequested) -> None:
+    if event.purpose in _INBOUND:
+        live._transfers[event.transfer] = event.seat
+
+
+@_applies("transfer_refused")
+def _(live: LiveView, event: events_pb2.TransferRefused) -> None:
+    live._transfers.pop(event.transfer, None)
+
+
 @_applies("transfer_settled")
-def _(view: View, event: events_pb2.TransferSettled, player: str) -> None:
-    seat = _seat(view, event.seat)
-    if event.purpose in _INBOUND and seat.player == event.player:
-        seat.chips_held += event.amount
+def _(live: LiveView, event: events_pb2.TransferSettled) -> None:
+    if event.purpose in _INBOUND:
+        known = event.seat if live.seat(event.seat).player == event.player else 0
+        number = live._transfers.pop(event.transfer, known)
+        if number:
+            live.seat(number).chips_held += event.amount
 
 
 @_applies("player_sat_out")
-def _(view: View, event: events_pb2.PlayerSatOut, player: str) -> None:
-    _seat(view, event.seat).sitting_out = True
+def _(live: LiveView, event: events_pb2.PlayerSatOut) -> None:
+    live.seat(event.seat).sitting_out = True
 
 
 @_applies("player_sat_in")
-def _(view: View, event: events_pb2.PlayerSatIn, player: str) -> None:
-    seat = _seat(view, event.seat)
-    seat.sitting_out = False
-    seat.waiting_for_big_blind = event.wait_for_big_blind
+def _(live: LiveView, event: events_pb2.PlayerSatIn) -> None:
+    live.seat(event.seat).sitting_out = False
+    live._wishes(event.seat, event.wait_for_big_blind)
+
+
+@_applies("seat_preferences_changed")
+def _(live: LiveView, event: events_pb2.SeatPreferencesChanged) -> None:
+    live._wishes(event.seat, event.wait_for_big_blind)
 
 
 @_applies("player_left")
-def _(view: View, event: events_pb2.PlayerLeft, player: str) -> None:
-    _free(view, event.seat)
+def _(live: LiveView, event: events_pb2.PlayerLeft) -> None:
+    live._free(event.seat)
 
 
 @_applies("connection_lost")
-def _(view: View, event: events_pb2.ConnectionLost, player: str) -> None:
-    _seat(view, event.seat).connected = False
+def _(live: LiveView, event: events_pb2.ConnectionLost) -> None:
+    live.seat(event.seat).connected = False
 
 
 @_applies("connection_restored")
-def _(view: View, event: events_pb2.ConnectionRestored, player: str) -> None:
-    _seat(view, event.seat).connected = True
+def _(live: LiveView, event: events_pb2.ConnectionRestored) -> None:
+    live.seat(event.seat).connected = True
 
 
 @_applies("leave_requested")
-def _(view: View, event: events_pb2.LeaveRequested, player: str) -> None:
-    _seat(view, event.seat).leaving = True
+def _(live: LiveView, event: events_pb2.LeaveRequested) -> None:
+    live.seat(event.seat).leaving = True
 
 
 @_applies("hand_started")
-def _(view: View, event: events_pb2.HandStarted, player: str) -> None:
-    view.button = event.button
-    view.round = 1
+def _(live: LiveView, event: events_pb2.HandStarted) -> None:
+    live._button, live.shown.button = live.shown.button, event.button
+    live._street = live._received = 0
+    live._missing = set()
     for dealt in event.players:
-        seat = _seat(view, dealt.seat)
-        seat.in_hand, seat.stack, seat.waiting_for_big_blind = True, dealt.stack, False
+        seat = live.seat(dealt.seat)
+        seat.in_hand, seat.stack = True, dealt.stack
 
 
 @_applies("ante_posted")
-def _(view: View, event: events_pb2.AntePosted, player: str) -> None:
-    _put(view, event, bet=False)
+def _(live: LiveView, event: events_pb2.AntePosted) -> None:
+    live._put(event, bet=False)
 
 
 @_applies("blind_posted")
-def _(view: View, event: events_pb2.BlindPosted, player: str) -> None:
-    _put(view, event, bet=event.kind != events_pb2.BLIND_KIND_DEAD)
+def _(live: LiveView, event: events_pb2.BlindPosted) -> None:
+    dead = event.kind == events_pb2.BLIND_KIND_DEAD
+    live._put(event, bet=not dead)
+    if dead:
+        live._dead[event.seat] = live._dead.get(event.seat, 0) + event.amount
+
+
+@_applies("blind_missed")
+def _(live: LiveView, event: events_pb2.BlindMissed) -> None:
+    if event.big:
+        live._missing.add(event.seat)
 
 
 @_applies("bring_in_posted")
 @_applies("called")
 @_applies("bet_made")
 @_applies("raised")
-def _(view: View, event: Message, player: str) -> None:
-    _put(view, event)
+def _(live: LiveView, event: Message) -> None:
+    live._put(event)
 
 
 @_applies("cards_dealt")
-def _(view: View, event: events_pb2.CardsDealt, player: str) -> None:
-    seat = _seat(view, event.seat)
+def _(live: LiveView, event: events_pb2.CardsDealt) -> None:
+    seat = live.seat(event.seat)
     seat.down += event.down
     seat.up += event.up
     seat.down_count += event.down_count
+    live._received += 1
+    if live._received == sum(seat.in_hand and not seat.folded for seat in live.shown.seats):
+        live._street_dealt()
 
 
 @_applies("board_dealt")
-def _(view: View, event: events_pb2.BoardDealt, player: str) -> None:
-    view.board += event.cards
+def _(live: LiveView, event: events_pb2.BoardDealt) -> None:
+    live.shown.board += event.cards
+    live._street_dealt()
 
 
 @_applies("folded")
-def _(view: View, event: events_pb2.Folded, player: str) -> None:
-    _seat(view, event.seat).folded = True
+def _(live: LiveView, event: events_pb2.Folded) -> None:
+    seat = live.seat(event.seat)
+    seat.folded, seat.all_in = True, False
 
 
 @_applies("protection_used")
-def _(view: View, event: events_pb2.ProtectionUsed, player: str) -> None:
-    _seat(view, event.seat).all_in = True
+def _(live: LiveView, event: events_pb2.ProtectionUsed) -> None:
+    live.seat(event.seat).all_in = True
 
 
 @_applies("cards_discarded")
-def _(view: View, event: events_pb2.CardsDiscarded, player: str) -> None:
-    seat = _seat(view, event.seat)
+def _(live: LiveView, event: events_pb2.CardsDiscarded) -> None:
+    seat = live.seat(event.seat)
     seat.down_count -= event.count
     gone = {event.cards[start : start + 2] for start in range(0, len(event.cards), 2)}
     seat.down = "".join(card for card in cards(seat.down) if card not in gone)
 
 
 @_applies("cards_drawn")
-def _(view: View, event: events_pb2.CardsDrawn, player: str) -> None:
-    seat = _seat(view, event.seat)
+def _(live: LiveView, event: events_pb2.CardsDrawn) -> None:
+    seat = live.seat(event.seat)
     seat.down += event.cards
     seat.down_count += event.count
 
 
 @_applies("uncalled_returned")
-def _(view: View, event: events_pb2.UncalledReturned, player: str) -> None:
-    seat = _seat(view, event.seat)
+def _(live: LiveView, event: events_pb2.UncalledReturned) -> None:
+    seat = live.seat(event.seat)
+    if seat.stack == 0:
+        seat.all_in = False
     seat.stack += event.amount
     seat.contributed -= event.amount
     seat.bet = max(seat.bet - event.amount, 0)
-    view.pot -= event.amount
+    live.shown.pot -= event.amount
 
 
 @_applies("hand_shown")
-def _(view: View, event: events_pb2.HandShown, player: str) -> None:
-    seat = _seat(view, event.seat)
+def _(live: LiveView, event: events_pb2.HandShown) -> None:
+    seat = live.seat(event.seat)
     up = set(cards(seat.up))
     seat.down = "".join(card for card in cards(event.cards) if card not in up)
 
 
 @_applies("round_ended")
-def _(view: View, event: events_pb2.RoundEnded, player: str) -> None:
-    for seat in view.seats:
+def _(live: LiveView, event: events_pb2.RoundEnded) -> None:
+    for seat in live.shown.seats:
         seat.bet = 0
-    view.round = event.round + 1
 
 
 @_applies("pot_awarded")
-def _(view: View, event: events_pb2.PotAwarded, player: str) -> None:
+def _(live: LiveView, event: events_pb2.PotAwarded) -> None:
     for share in event.shares:
-        _seat(view, share.seat).stack += share.amount
-        view.pot -= share.amount
+        live.seat(share.seat).stack += share.amount
+        live.shown.pot -= share.amount
 
 
 @_applies("rake_taken")
-def _(view: View, event: events_pb2.RakeTaken, player: str) -> None:
-    view.pot -= event.amount
+def _(live: LiveView, event: events_pb2.RakeTaken) -> None:
+    live.shown.pot -= event.amount
 
 
 @_applies("hand_ended")
-def _(view: View, event: events_pb2.HandEnded, player: str) -> None:
-    _clear_hand(view)
+def _(live: LiveView, event: events_pb2.HandEnded) -> None:
+    live._clear_hand()
     for result in event.results:
-        _seat(view, result.seat).stack = result.stack
+        live.seat(result.seat).stack = result.stack
+        live._entry.discard(result.seat)
+        live._missed.discard(result.seat)
+        live._wishes(result.seat, False)
+    live._missed |= live._missing
+    for number in live._missing:
+        live._wishes(number, number in live._wait)
 
 
 @_applies("hand_voided")
-def _(view: View, event: events_pb2.HandVoided, player: str) -> None:
-    _clear_hand(view)
+def _(live: LiveView, event: events_pb2.HandVoided) -> None:
+    live._clear_hand()
+    live.shown.button = live._button
     for refund in event.refunds:
-        _seat(view, refund.seat).stack = refund.stack
+        live.seat(refund.seat).stack = refund.stack
 
 
 def cards(text: str) -> list[str]:
