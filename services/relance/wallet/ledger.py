@@ -112,7 +112,7 @@ class Ledger:
         self._task = asyncio.create_task(self._run(), name="ledger")
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, *reason: object) -> None:
         """Commit what waits, then stop. While the database is away what waits is given up: it is asked again by key."""
         self._closing = True
         self._wake.set()
@@ -125,6 +125,11 @@ class Ledger:
             future.cancel()
         if self._connection is not None:
             self._connection.terminate()
+
+    async def failed(self) -> None:
+        """Wait for ever; raises what ended the committer, should a fault end it."""
+        if self._task is not None:
+            await asyncio.shield(self._task)
 
     async def transfer(self, order: Order) -> Answer:
         """Make one transfer. See `transfer_many`."""

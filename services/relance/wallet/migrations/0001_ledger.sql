@@ -61,7 +61,7 @@ CREATE SEQUENCE wallet.transfer_id;
 
 CREATE TABLE wallet.transfer (
     id bigint PRIMARY KEY,
-    key text COLLATE "C" NOT NULL UNIQUE CHECK (length(key) BETWEEN 1 AND 128),
+    key text COLLATE "C" NOT NULL UNIQUE CHECK (length(key) BETWEEN 1 AND 200),
     -- SHA-256 of payer, payee, amount, currency and purpose: what the key stands for.
     hash bytea NOT NULL CHECK (length(hash) = 32),
     payer bigint NOT NULL REFERENCES wallet.account,
@@ -70,7 +70,7 @@ CREATE TABLE wallet.transfer (
     currency text NOT NULL CHECK (currency IN ('eur', 'credit')),
     purpose text NOT NULL CHECK (length(purpose) <= 64),
     -- Who asked: a service, a player or an operator.
-    actor text NOT NULL CHECK (length(actor) BETWEEN 1 AND 64),
+    actor text NOT NULL CHECK (length(actor) BETWEEN 1 AND 100),
     -- Microseconds since 1970 UTC; within an account it rises with the id.
     at bigint NOT NULL,
     -- Why the money did not move, for good; NULL: it moved.
