@@ -18,7 +18,7 @@ from relance.api.common.v1 import game_pb2
 from relance.api.events.v1 import events_pb2
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.api.lobby.v1 import lobby_pb2, lobby_pb2_grpc
-from relance.api.table.v1 import table_pb2, table_pb2_grpc
+from relance.api.table.v1 import table_pb2
 from relance.eventlog import MemoryLog
 from relance.lobby.serve import started
 from relance.lobby.settings import LobbySettings
@@ -126,12 +126,31 @@ async def lobby(start: LobbyFactory) -> Lobby:
     return await start()
 
 
-class TableProcess(table_pb2_grpc.TableServiceServicer, table_pb2_grpc.TableAdminServiceServicer):
+class TableProcess:
     """The RPCs of a table process that a lobby asks, on a log in memory."""
 
     def __init__(self) -> None:
         self.log = MemoryLog("process-1")
         self.address = ""
+
+    def register(self, server: Server) -> None:
+        unary, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
+        pb = table_pb2
+        server.add_handlers(
+            "relance.api.table.v1.TableService",
+            {"Locate": unary(self.Locate, pb.LocateRequest.FromString, pb.LocateResponse.SerializeToString)},
+        )
+        server.add_handlers(
+            "relance.api.table.v1.TableAdminService",
+            {
+                "ListHeads": unary(
+                    self.ListHeads, pb.ListHeadsRequest.FromString, pb.ListHeadsResponse.SerializeToString
+                ),
+                "ReadStream": stream(
+                    self.ReadStream, pb.ReadStreamRequest.FromString, pb.ReadStreamResponse.SerializeToString
+                ),
+            },
+        )
 
     async def Locate(self, request: table_pb2.LocateRequest, context: Context) -> table_pb2.LocateResponse:
         return table_pb2.LocateResponse(address=self.address, fence=1)
@@ -156,8 +175,7 @@ async def table_process(keys: Keys) -> AsyncIterator[TableProcess]:
     settings = ServiceSettings(database_url=SecretStr("postgresql://nobody"), keyring=keys.ring)
     process = TableProcess()
     async with Server(settings, keyring=KeyRing(keys.ring)) as server:
-        server.add(table_pb2_grpc.add_TableServiceServicer_to_server, process)
-        server.add(table_pb2_grpc.add_TableAdminServiceServicer_to_server, process)
+        process.register(server)
         process.address = await server.start()
         yield process
 

@@ -74,7 +74,8 @@ async def link(url: str, *, name: str, on_connect: OnConnect | None = None) -> A
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await _close(made.client)
+        if made.client.is_connected or made.client.is_reconnecting:
+            await _close(made.client)
 
 
 async def _connect(client: Client, url: str, name: str, *, up: OnChange, down: OnChange, failed: OnError) -> None:

@@ -20,7 +20,7 @@ import structlog
 from google.protobuf.message import DecodeError
 
 from relance.api.common.v1 import reason_pb2
-from relance.runtime import auth, errors, metrics
+from relance.runtime import auth, database, errors, metrics
 from relance.runtime.auth import Context, KeyRing
 from relance.runtime.errors import Refused
 from relance.runtime.logging import request_id
@@ -173,6 +173,9 @@ class Pipeline:
             if isinstance(error, errors.Refusal):
                 refusal = error
                 log.debug("refused", method=measured.method, reason=errors.reason_name(error.reason))
+            elif isinstance(error, database.OUTAGE):
+                refusal = _away()
+                log.warning("database away", method=measured.method, error=repr(error))
             else:
                 refusal = _fault(request)
                 log.error("request failed", method=measured.method, exc_info=error)
@@ -234,6 +237,10 @@ def _deadline(seconds: float) -> Refused:
         reason_pb2.REASON_DEADLINE,
         f"No answer within {seconds:g} seconds; the outcome is unknown. Ask again with the same request_id.",
     )
+
+
+def _away() -> Refused:
+    return Refused(reason_pb2.REASON_UNAVAILABLE, "The database does not answer; ask again with the same request_id.")
 
 
 def _stopping() -> Refused:
