@@ -85,7 +85,7 @@ class _Drill:
         self._statements = Statements(room.folder, room.address("wallet"))
         await self._follower.follow()
         first = self._follower.ended
-        plan = BotPlan(options.bots, "fast", options.seed)
+        plan = BotPlan(options.bots, "instant", options.seed)
         room.add("bots", play_command(plan, room.address("lobby"), room.folder.path))
         try:
             for kill in range(1, options.times + 1):
@@ -164,7 +164,12 @@ class _Drill:
                     before, after = check(hand, stake, movements.get(stake.player, []), marks.get(stake.player))
                     refund = hand.refunds[stake.seat].amount if stake.seat in hand.refunds else 0
                     amounts = (stake.stack, stake.put, refund, before, after)
-                    table.add_row(hand.table, str(hand.hand), stake.player, *(money(each, EUR) for each in amounts))
+                    table.add_row(
+                        hand.table.removeprefix("tables/"),
+                        str(hand.hand),
+                        stake.player,
+                        *(money(each, EUR) for each in amounts),
+                    )
             self._console.print(table)
         self._console.print(f"{len(marks)} accounts follow, transfer by transfer: {moved} transfers since the kill")
         self._voided += voided

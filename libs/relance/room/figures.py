@@ -67,11 +67,18 @@ class Observer:
         figures = Figures(tables=tables, events=sum(head.version for head in heads.heads))
         figures.hands = sum(table.last_hand for table in tables)
         for table in tables:
-            account = wallet_pb2.GetBalanceRequest(account=table.name)
-            balance = await self._wallet.GetBalance(account, metadata=metadata, timeout=5)
-            figures.escrow[table.name] = balance.balance
+            figures.escrow[table.name] = await self._balance(table.name)
         self._rates(figures)
         return figures
+
+    async def _balance(self, account: str) -> int:
+        request = wallet_pb2.GetBalanceRequest(account=account)
+        try:
+            return (await self._wallet.GetBalance(request, metadata=self._metadata(), timeout=5)).balance
+        except grpc.aio.AioRpcError as error:
+            if error.code() != grpc.StatusCode.NOT_FOUND:  # nobody has bought in there yet
+                raise
+            return 0
 
     async def close(self) -> None:
         """Close the connections."""

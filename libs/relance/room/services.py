@@ -19,6 +19,8 @@ OFFSETS = {"lobby": 0, "wallet": 1, "rake": 2, "table": 3, "postgres": 4, "nats"
 METRICS_OFFSET = 6
 BLOCK = 10
 FAUCET_LIMIT = 1_000_000
+# The only table process of a room that died has nobody to wait for but its own successor.
+LEASE_SECONDS = 3
 AUDIT_ROLE = "relance_audit"
 
 
@@ -100,6 +102,7 @@ def environment(
         "RAKE_ADDRESS": ports.address("rake"),
         "TABLE_ADDRESSES": ports.address("table"),
         "FAUCET_LIMIT": str(FAUCET_LIMIT),
+        "LEASE": str(LEASE_SECONDS),
         "LOG_FORMAT": "json",
         "LOG_LEVEL": os.environ.get("RELANCE_LOG_LEVEL", "info"),
     }
