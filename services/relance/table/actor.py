@@ -282,6 +282,10 @@ class Actor:
             return
         self._follow(events, owners)
         answer(events[0].version)
+        if self.table.drained:
+            self.leave(self.host.unavailable(self.id), "drained")
+        elif self.table.finished:
+            self.leave(closed(self.id), "closed")
         self._step()
         self._arm(self.host.clock.monotonic())
 
@@ -311,10 +315,6 @@ class Actor:
         self.host.publisher.publish(self.id, events, encoded.body)
         if self._audience is not None:
             self._audience.show(encoded, self._prompt_bytes(asked) if fresh and asked is not None else b"")
-        if self.table.drained:
-            self.leave(self.host.unavailable(self.id), "drained")
-        elif self.table.finished:
-            self.leave(closed(self.id), "closed")
 
     def _between_hands(self) -> None:
         if self._deck is not None:

@@ -7,7 +7,6 @@ from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 import structlog
-from relance.poker.snapshot import dump
 
 from relance.api.common.v1 import reason_pb2
 from relance.api.events.v1 import events_pb2
@@ -16,6 +15,7 @@ from relance.eventlog import Fenced, LogError, StreamExists, StreamInfo, Unavail
 from relance.eventlog.ownership import Takeable
 from relance.poker import Context, Request, Table, UnknownEvent, apply, decide, initial
 from relance.poker.commands import Command, OpenTable, TakeOver
+from relance.poker.snapshot import dump
 from relance.runtime.errors import Refused
 from relance.table.actor import Actor
 from relance.table.host import Host, closed
@@ -39,7 +39,7 @@ class Tables:
         self.actors: dict[str, Actor] = {}
         self.given_back: set[str] = set()
         """Tables that a newer version wrote to: not to be claimed again by this one."""
-        self._stopped: dict[str, Refused] = {}  # owned but not run: closed for good, or not to be replayed
+        self.stopped: dict[str, Refused] = {}  # owned but not run: closed for good, or not to be replayed
         self._kept: set[asyncio.Task[None]] = set()
         self._emptied = asyncio.Event()
         host.log.on_connection(self._connection_changed)
@@ -54,8 +54,8 @@ class Tables:
         actor = self.actors.get(table)
         if actor is not None:
             return actor
-        if table in self._stopped:
-            raise self._stopped[table]
+        if table in self.stopped:
+            raise self.stopped[table]
         info = await self.locate(table)
         if info.writer == self.host.process or not info.address:
             raise self.host.unavailable(table)
@@ -151,14 +151,14 @@ class Tables:
         if table is None:
             log.error("table quarantined: its log cannot be replayed", table=found.stream, exc_info=found.error)
             self.host.metrics.quarantined.inc()
-            self._stopped[found.stream] = Refused(
+            self.stopped[found.stream] = Refused(
                 reason_pb2.REASON_TABLE_QUARANTINED,
                 "The table's log cannot be replayed; operators know.",
                 table=f"tables/{found.stream}",
             )
             return
         if table.finished:
-            self._stopped[found.stream] = closed(found.stream)
+            self.stopped[found.stream] = closed(found.stream)
             return
         reason = events_pb2.OWNER_REASON_HANDOVER if table.drained else events_pb2.OWNER_REASON_CRASH
         actor = self._run(table, found.ownership.fence, head=table.version, mark=mark)
@@ -185,7 +185,7 @@ class Tables:
         self.host.transfers.forget(actor.id)
         self.host.metrics.tables.set(len(self.actors))
         if actor.table.finished:
-            self._stopped[actor.id] = closed(actor.id)
+            self.stopped[actor.id] = closed(actor.id)
         elif actor.table.drained:
             self.keep(self._release(actor.id, actor.fence))
         if not self.actors:
