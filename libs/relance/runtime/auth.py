@@ -256,7 +256,7 @@ def identity(context: Context) -> Identity:
     """The caller of the RPC of `context`. Raises Refused TOKEN_MISSING in methods that need no token."""
     caller = _caller.get()
     if caller is None:
-        raise Refused(reason_pb2.REASON_TOKEN_MISSING, "This call needs a token: authorization: Bearer {token}.")
+        raise _missing()
     return caller
 
 
@@ -268,14 +268,17 @@ def require(context: Context, *roles: str) -> Identity:
     return caller
 
 
-def token_of(context: Context) -> str:
-    """The token in the metadata. Raises Refused TOKEN_MISSING or TOKEN_INVALID."""
-    for key, value in context.invocation_metadata() or ():
-        if key == "authorization":
-            if isinstance(value, str) and value[:7].lower() == "bearer ":
-                return value[7:].strip()
-            raise _invalid("The metadata authorization must read: Bearer {token}.")
-    raise Refused(reason_pb2.REASON_TOKEN_MISSING, "This call needs a token: authorization: Bearer {token}.")
+def bearer(authorization: str | bytes | None) -> str:
+    """The token in the value of the metadata `authorization`. Raises Refused TOKEN_MISSING or TOKEN_INVALID."""
+    if authorization is None:
+        raise _missing()
+    if isinstance(authorization, str) and authorization[:7].lower() == "bearer ":
+        return authorization[7:].strip()
+    raise _invalid("The metadata authorization must read: Bearer {token}.")
+
+
+def _missing() -> Refused:
+    return Refused(reason_pb2.REASON_TOKEN_MISSING, "This call needs a token: authorization: Bearer {token}.")
 
 
 def _invalid(message: str) -> Refused:
