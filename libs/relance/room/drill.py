@@ -16,10 +16,12 @@ from rich.table import Table
 
 from relance.api.common.v1 import game_pb2
 from relance.api.events.v1 import events_pb2
+from relance.api.lobby.v1 import lobby_pb2, lobby_pb2_grpc
 from relance.api.table.v1 import table_pb2
 from relance.room.accounts import Discrepancy, Mark, Movement, Statements
 from relance.room.demo import open_tables
 from relance.room.figures import money
+from relance.room.folder import OPERATOR_ROLES
 from relance.room.hands import Follower, Stake, TableHands, VoidedHand
 from relance.room.play import BotPlan, play_command
 from relance.room.processes import RoomError
@@ -156,6 +158,7 @@ class _Drill:
         movements = {player: await self._statements.since(player, mark) for player, mark in marks.items()}
         moved = sum(len(of_player) for of_player in movements.values())
         if voided:
+            names = await self._names({stake.player for hand in voided for stake in hand.stakes.values()})
             table = Table("table", "hand", "player", box=None)
             for heading in ("stack before", "in the pot", "refunded", "account before", "account after"):
                 table.add_column(heading, justify="right")
@@ -167,12 +170,23 @@ class _Drill:
                     table.add_row(
                         hand.table.removeprefix("tables/"),
                         str(hand.hand),
-                        stake.player,
+                        names[stake.player],
                         *(money(each, EUR) for each in amounts),
                     )
             self._console.print(table)
         self._console.print(f"{len(marks)} accounts follow, transfer by transfer: {moved} transfers since the kill")
         self._voided += voided
+
+    async def _names(self, players: set[str]) -> dict[str, str]:
+        """Names that people know, by player id."""
+        token = self._room.folder.operator_token("drill", OPERATOR_ROLES, seconds=60)
+        request = lobby_pb2.BatchGetPlayersRequest(players=[f"players/{player}" for player in sorted(players)][:100])
+        async with grpc.aio.insecure_channel(self._room.address("lobby")) as channel:
+            answer = await lobby_pb2_grpc.LobbyServiceStub(channel).BatchGetPlayers(
+                request, metadata=(("authorization", f"Bearer {token}"),), timeout=10, wait_for_ready=True
+            )
+        known = {player.name.removeprefix("players/"): player.display_name for player in answer.players}
+        return {player: known.get(player, player) for player in players}
 
     def _in_progress(self) -> list[TableHands]:
         return [table for table in self._tables if table.pot > 0]
