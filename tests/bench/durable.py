@@ -25,7 +25,7 @@ AT_MOST = True
 TARGET = 2.5
 
 TABLES, SEATS = 50, 6
-WARM_UP, SECONDS = 3.0, 12.0
+WARM_UP, SECONDS, SEATING_SECONDS = 3.0, 12.0, 60.0
 
 Call = grpc.aio.StreamStreamCall[bytes, bytes]
 # Never a bet: every hand goes to its showdown.
@@ -163,7 +163,8 @@ async def ours(bench: BenchRoom) -> Load:
             asyncio.create_task(play(call, tables[n // SEATS], players[n], seated, traffic))
             for n, call in enumerate(calls)
         ]
-        await every([seated.get() for _ in tasks])
+        async with asyncio.timeout(SEATING_SECONDS):
+            await every([seated.get() for _ in tasks])
         load = await watch(bench.table_process, traffic, tasks)
         for task in tasks:
             task.cancel()
