@@ -17,7 +17,8 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from relance.api.lobby.v1 import lobby_pb2, lobby_pb2_grpc
-from relance.room.embedded import Postgres, free_port
+from relance.room.embedded import Postgres
+from relance.room.ports import free_port
 
 from .conftest import PASSWORD, Keys
 
@@ -120,7 +121,7 @@ def test_the_database_may_be_away_at_the_start_and_later(keys: Keys, server: Pos
         assert [health(channel, name) for name in ("", "liveness")] == [SERVING, SERVING]
         with pytest.raises(grpc.RpcError) as caught:
             lobby.SignIn(lobby_pb2.SignInRequest(display_name="Ann", password=PASSWORD), timeout=10)
-        assert caught.value.code() == grpc.StatusCode.UNAVAILABLE  # type: ignore[attr-defined]
+        assert caught.value.code() == grpc.StatusCode.UNAVAILABLE
         server.start()
         until(lambda: health(channel, "readiness") == SERVING)
         assert lobby.SignIn(lobby_pb2.SignInRequest(display_name="Ann", password=PASSWORD), timeout=10).token

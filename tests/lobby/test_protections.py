@@ -67,6 +67,22 @@ async def test_C2_what_the_table_granted_without_an_answer_is_booked_from_its_ev
     assert await use(lobby, "t3", 1) == (True, 0)
 
 
+async def test_C2_what_was_granted_and_not_needed_is_given_back_when_the_hand_ends(
+    lobby: Lobby, database_url: str
+) -> None:
+    story = Story("t1", time.time_ns() // 1000).sit(1, 2).play(0, ended=False)
+    assert await use(lobby, "t1", 1, seat=1) == (True, 1)
+    assert await use(lobby, "t1", 1, seat=2, player="bob") == (True, 1)
+    story.add(protection_used=events_pb2.ProtectionUsed(seat=2, player="bob"))
+    story.add(hand_ended=events_pb2.HandEnded(pot=10))
+    owner = await asyncpg.connect(database_url)
+    async with owner.transaction():
+        await projection.apply(owner, story.take())
+    await owner.close()
+    assert await use(lobby, "t2", 1) == (True, 1)
+    assert await use(lobby, "t2", 1, seat=2, player="bob") == (True, 0)
+
+
 async def test_protections_are_for_services_alone(lobby: Lobby, keys: Keys) -> None:
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await lobby.protections.UseProtection(lobby_pb2.UseProtectionRequest(), metadata=keys.player())

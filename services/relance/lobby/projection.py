@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from relance.api.common.v1 import game_pb2
-from relance.api.events.v1 import events_pb2
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.lobby import protections
+from relance.lobby.protections import Use
 from relance.runtime.database import Connection, Pool
 
 MINUTE_US = 60_000_000
@@ -62,7 +62,10 @@ class Row:
     last_hand: int = 0
     created_at: int = 0
     played: dict[int, Played] = field(default_factory=dict)
-    """By minute since 1970 UTC; only what is new."""
+    """By minute since 1970 UTC; only what is new, as the following."""
+    uses: list[Use] = field(default_factory=list)
+    voided: list[int] = field(default_factory=list)
+    ended: list[int] = field(default_factory=list)
 
     def apply(self, event: TableEvent) -> None:
         """Take in the next event."""
@@ -107,7 +110,17 @@ def _started(row: Row, event: TableEvent) -> None:
     row.last_hand = event.hand
 
 
+def _protected(row: Row, event: TableEvent) -> None:
+    used = event.protection_used
+    row.uses.append(Use(event.hand, used.seat, used.player, event.time_us))
+
+
+def _voided(row: Row, event: TableEvent) -> None:
+    row.voided.append(event.hand)
+
+
 def _ended(row: Row, event: TableEvent) -> None:
+    row.ended.append(event.hand)
     ended = event.hand_ended
     played = row.played.setdefault(event.time_us // MINUTE_US, Played())
     played.hands += 1
@@ -116,8 +129,6 @@ def _ended(row: Row, event: TableEvent) -> None:
         played.flops += 1
         played.flop_players += ended.players_flop
 
-
-_PROTECTION_USED, _HAND_VOIDED = "protection_used", "hand_voided"
 
 _STEPS: dict[str, Callable[[Row, TableEvent], None]] = {
     "table_opened": _opened,
@@ -128,10 +139,12 @@ _STEPS: dict[str, Callable[[Row, TableEvent], None]] = {
     "player_sat": _sat,
     "player_left": _left,
     "hand_started": _started,
+    "protection_used": _protected,
     "hand_ended": _ended,
+    "hand_voided": _voided,
 }
 
-TYPES = frozenset({*_STEPS, _PROTECTION_USED, _HAND_VOIDED})
+TYPES = frozenset(_STEPS)
 """Payloads that change something here."""
 
 
@@ -140,8 +153,8 @@ async def apply(connection: Connection, events: Sequence[TableEvent]) -> None:
     row = await _load(connection, events[0].table)
     for event in events:
         row.apply(event)
-        await _protect(connection, event)
     await _save(connection, row)
+    await protections.settle(connection, row.table, row.uses, row.voided, row.ended)
 
 
 async def clean(pool: Pool, now_us: int) -> None:
@@ -177,12 +190,3 @@ async def _save(connection: Connection, row: Row) -> None:
         _COUNT,
         [(row.table, minute, p.hands, p.pots, p.flops, p.flop_players) for minute, p in sorted(row.played.items())],
     )
-
-
-async def _protect(connection: Connection, event: TableEvent) -> None:
-    kind = event.WhichOneof("payload")
-    if kind == _PROTECTION_USED:
-        used: events_pb2.ProtectionUsed = event.protection_used
-        await protections.book(connection, event.table, event.hand, used.seat, used.player, event.time_us)
-    elif kind == _HAND_VOIDED:
-        await protections.give_back(connection, event.table, event.hand)

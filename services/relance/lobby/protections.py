@@ -17,10 +17,13 @@ _INSERT = """
 INSERT INTO lobby.protection ("table", hand, seat, player, granted, at) VALUES ($1, $2, $3, $4, $5, $6)
 """
 _BOOK = """
-INSERT INTO lobby.protection ("table", hand, seat, player, granted, at) VALUES ($1, $2, $3, $4, true, $5)
-ON CONFLICT ("table", hand, seat) DO UPDATE SET granted = true
+INSERT INTO lobby.protection ("table", hand, seat, player, granted, used, at) VALUES ($1, $2, $3, $4, true, true, $5)
+ON CONFLICT ("table", hand, seat) DO UPDATE SET granted = true, used = true
 """
-_GIVE_BACK = 'UPDATE lobby.protection SET given_back = true WHERE "table" = $1 AND hand = $2'
+_GIVE_BACK = """
+UPDATE lobby.protection SET given_back = true
+WHERE "table" = $1 AND (hand = ANY($2) OR hand = ANY($3) AND NOT used) AND NOT given_back
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +54,24 @@ class Protections:
             return Answer(granted, max(0, limit - used))
 
 
-async def book(connection: Connection, table: str, hand: int, seat: int, player: str, at: int) -> None:
-    """A protection was used, as the table's events say: it counts even where nobody answered the table in time."""
-    await connection.execute(_BOOK, table, hand, seat, player, at)
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A protection that was used, as the table's events say."""
+
+    hand: int
+    seat: int
+    player: str
+    at: int
+    """Microseconds since 1970 UTC."""
 
 
-async def give_back(connection: Connection, table: str, hand: int) -> None:
-    """The hand is void: protections used in it count no more."""
-    await connection.execute(_GIVE_BACK, table, hand)
+async def settle(connection: Connection, table: str, uses: list[Use], voided: list[int], ended: list[int]) -> None:
+    """Take in what became of a table's hands.
+
+    A use counts even where nobody answered the table in time. In a void hand none counts; in one that ended, none that
+    was asked for and not used.
+    """
+    if uses:
+        await connection.executemany(_BOOK, [(table, use.hand, use.seat, use.player, use.at) for use in uses])
+    if voided or ended:
+        await connection.execute(_GIVE_BACK, table, voided, ended)

@@ -97,13 +97,16 @@ CREATE TABLE lobby.played (
 );
 CREATE INDEX played_minute ON lobby.played (minute);
 
--- Artificial all-ins asked for (C2); one that was granted counts for 24 hours, unless its hand was voided.
+-- Artificial all-ins asked for (C2). One that was granted counts for 24 hours, unless its hand was voided, or ended
+-- without its being used (the player came back in time).
 CREATE TABLE lobby.protection (
     "table" text COLLATE "C" NOT NULL,
     hand bigint NOT NULL,
     seat integer NOT NULL,
     player text COLLATE "C" NOT NULL,
     granted boolean NOT NULL,
+    -- Whether the table's events say that it was used.
+    used boolean NOT NULL DEFAULT false,
     given_back boolean NOT NULL DEFAULT false,
     -- Microseconds since 1970 UTC.
     at bigint NOT NULL,
