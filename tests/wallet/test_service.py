@@ -21,9 +21,9 @@ from relance.api.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from relance.room.embedded import Nats
 from relance.runtime.auth import TokenSigner
 from relance.runtime.errors import from_call
-from relance.runtime.settings import ServiceSettings
 from relance.wallet.announce import SUBJECT
 from relance.wallet.serve import started
+from relance.wallet.settings import WalletSettings
 
 Metadata = tuple[tuple[str, str], ...]
 
@@ -78,7 +78,7 @@ async def refusal(call: Awaitable[Any]) -> tuple[str, dict[str, str]]:
 
 
 @pytest_asyncio.fixture
-async def settings(wallet_url: str, nats_server: Nats, tmp_path: Path) -> tuple[ServiceSettings, TokenSigner]:
+async def settings(wallet_url: str, nats_server: Nats, tmp_path: Path) -> tuple[WalletSettings, TokenSigner]:
     """Settings of a wallet with a login of its own role, and the signer of every kind of token."""
     owner = await asyncpg.connect(wallet_url)
     await owner.execute("ALTER ROLE relance_wallet LOGIN PASSWORD 'wallet'")
@@ -89,7 +89,7 @@ async def settings(wallet_url: str, nats_server: Nats, tmp_path: Path) -> tuple[
     roles = ("player", "viewer", "floor", "cashier", "auditor", "service")
     (tmp_path / "keys.json").write_text(json.dumps({"keys": {"service-1": signer.entry(*roles)}}))
     (tmp_path / "key.pem").write_bytes(signer.pem())
-    made = ServiceSettings(
+    made = WalletSettings(
         database_url=SecretStr(urlunsplit(parts._replace(netloc=f"relance_wallet:wallet@{host}"))),
         nats_url=SecretStr(nats_server.url),
         keyring=tmp_path / "keys.json",
@@ -100,7 +100,7 @@ async def settings(wallet_url: str, nats_server: Nats, tmp_path: Path) -> tuple[
 
 
 @pytest_asyncio.fixture
-async def wallet(settings: tuple[ServiceSettings, TokenSigner]) -> AsyncIterator[Wallet]:
+async def wallet(settings: tuple[WalletSettings, TokenSigner]) -> AsyncIterator[Wallet]:
     """A running wallet."""
     async with started(settings[0]) as server, grpc.aio.insecure_channel(server.address) as channel:
         yield Wallet(channel, settings[1])
@@ -209,7 +209,7 @@ async def test_the_faucet_gives_what_it_may_once_a_request(wallet: Wallet) -> No
     assert await wallet.balance("issuance/credit") == -500
 
 
-async def test_a_room_without_a_faucet_says_so(settings: tuple[ServiceSettings, TokenSigner]) -> None:
+async def test_a_room_without_a_faucet_says_so(settings: tuple[WalletSettings, TokenSigner]) -> None:
     dry = settings[0].model_copy(update={"faucet_limit": 0})
     async with started(dry) as server, grpc.aio.insecure_channel(server.address) as channel:
         wallet = Wallet(channel, settings[1])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from relance.runtime.service import command_line
-from relance.runtime.settings import ServiceSettings
 from relance.wallet.serve import serve
+from relance.wallet.settings import WalletSettings
 
-main = command_line("wallet", ServiceSettings, serve, packages=("relance.wallet",))
+main = command_line("wallet", WalletSettings, serve, packages=("relance.wallet",))
 
 if __name__ == "__main__":
     main()

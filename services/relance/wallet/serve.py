@@ -11,14 +11,14 @@ from prometheus_client import Counter
 
 from relance.api.wallet.v1 import wallet_pb2_grpc
 from relance.runtime import database, metrics
-from relance.runtime.auth import KeyRing, KeyRingError, TokenSigner
+from relance.runtime.auth import KeyRing, TokenSigner
 from relance.runtime.nats import link
 from relance.runtime.paging import PageTokens
 from relance.runtime.server import Server
-from relance.runtime.settings import ServiceSettings
 from relance.wallet.announce import Announcer
 from relance.wallet.handlers import LedgerService, WalletService
 from relance.wallet.ledger import Answer, Ledger, Order
+from relance.wallet.settings import WalletSettings
 from relance.wallet.statements import Statements
 
 _POOL_SIZE = 6
@@ -26,7 +26,7 @@ _POOL_SIZE = 6
 SETTLED = Counter("relance_wallet_settled", "Transfers that moved money.", ["purpose"])
 
 
-async def serve(settings: ServiceSettings, stop: asyncio.Event) -> None:
+async def serve(settings: WalletSettings, stop: asyncio.Event) -> None:
     """Serve until `stop`, then drain."""
     async with started(settings) as server:
         await stop.wait()
@@ -34,11 +34,9 @@ async def serve(settings: ServiceSettings, stop: asyncio.Event) -> None:
 
 
 @asynccontextmanager
-async def started(settings: ServiceSettings) -> AsyncIterator[Server]:
+async def started(settings: WalletSettings) -> AsyncIterator[Server]:
     """The wallet, serving. Nothing outside is needed to start: it is ready once its database answers."""
     keyring = KeyRing(settings.keyring)
-    if settings.signing_key is None:
-        raise KeyRingError("RELANCE_SIGNING_KEY: is missing; the wallet makes the secret of its page tokens from it")
     signer = TokenSigner.from_file(settings.signing_key, settings.signing_kid)
     url = settings.database_url.get_secret_value()
     async with AsyncExitStack() as stack:

@@ -1,0 +1,162 @@
+"""Collecting: each ended hand becomes a row with the position that passes it; a worker settles what is outstanding.
+
+The row's key at the wallet names the table and the hand, so however often it is asked the rake moves once. Several
+processes may work at once: rows that one has taken are skipped by the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import astuple
+
+import asyncpg
+import grpc
+import structlog
+from prometheus_client import Counter, Gauge
+
+from relance.api.common.v1 import game_pb2
+from relance.api.events.v1.events_pb2 import TableEvent
+from relance.api.wallet.v1 import wallet_pb2, wallet_pb2_grpc
+from relance.rake.recount import Paid, Seen
+from relance.runtime import database
+from relance.runtime.auth import ServiceToken
+from relance.runtime.clock import Clock
+from relance.runtime.database import Connection, Pool
+
+log = structlog.get_logger(__name__)
+
+MISMATCHES = Counter("relance_rake_mismatches", "Hands whose rake in the log is not what the schedule says.")
+REFUSED = Counter("relance_rake_refused", "Collections that the wallet refused for good.")
+OUTSTANDING = Gauge("relance_rake_outstanding", "Hands whose rake is not collected yet.")
+
+BATCH = 128
+DEADLINE_SECONDS = 5.0
+LONGEST_PAUSE_US = 30_000_000
+POLL_SECONDS = 0.5
+
+TYPES = ("hand_ended",)
+
+_LOAD = "SELECT state FROM rake.game_table WHERE id = $1"
+_SAVE = """
+INSERT INTO rake.game_table (id, state) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET state = excluded.state
+"""
+_INSERT = """
+INSERT INTO rake.hand (table_id, hand, ended_at, currency, house, game, betting, schedule, players, pot, rake, expected,
+    mismatch, state, due_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+"""
+_TAKE = """
+SELECT table_id, hand, currency, rake, attempts FROM rake.hand WHERE state = 'open' AND due_at <= $1
+ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED
+"""
+_SETTLE = """
+UPDATE rake.hand SET state = $3, refusal = $4, settled_at = $5 WHERE table_id = $1 AND hand = $2
+"""
+_LATER = "UPDATE rake.hand SET attempts = attempts + 1, due_at = $3 WHERE table_id = $1 AND hand = $2"
+_COUNT = "SELECT count(*) FROM rake.hand WHERE state = 'open'"
+
+
+def key(table: str, hand: int) -> str:
+    """The wallet's key of a hand's rake. No table's own transfers have a slash in their key."""
+    return f"rake/{table}/{hand}"
+
+
+class Collector:
+    """Turns events into rows and rows into transfers."""
+
+    def __init__(
+        self, pool: Pool, wallet: wallet_pb2_grpc.LedgerServiceAsyncStub, token: ServiceToken, clock: Clock
+    ) -> None:
+        self._pool, self._wallet, self._token, self._clock = pool, wallet, token, clock
+        self._wake = asyncio.Event()
+
+    async def take_in(self, connection: Connection, events: Sequence[TableEvent]) -> None:
+        """The effect of a table's next events, in the transaction of `connection`. Raises recount.Gap."""
+        table = events[0].table
+        stored = await connection.fetchval(_LOAD, table)
+        seen = Seen(table) if stored is None else Seen.load(json.loads(stored))
+        paid = [hand for event in events if (hand := seen.take(event)) is not None]
+        await connection.execute(_SAVE, table, json.dumps(seen.dump()))
+        now = self._clock.now_us()
+        await connection.executemany(_INSERT, [(*astuple(hand), _state(hand), now) for hand in paid])
+        for hand in paid:
+            if hand.mismatch:
+                MISMATCHES.inc()
+                log.error("rake mismatch", table=table, hand=hand.hand, fault=hand.mismatch)
+        if paid:
+            self._wake.set()
+
+    async def run(self) -> None:
+        """Settle what is outstanding, for ever."""
+        while True:
+            self._wake.clear()
+            try:
+                taken = await self.settle()
+                OUTSTANDING.set(await self._pool.fetchval(_COUNT))
+            except database.OUTAGE as error:
+                log.info("nothing collected", error=type(error).__name__)
+                taken = 0
+            if taken < BATCH:
+                try:
+                    await asyncio.wait_for(self._wake.wait(), POLL_SECONDS)
+                except TimeoutError:
+                    continue
+
+    async def settle(self) -> int:
+        """Ask the wallet for what is due; how many hands that were.
+
+        The rows stay locked meanwhile, so no other process asks for the same. Should this one die, they are open still.
+        """
+        async with self._pool.acquire() as connection, connection.transaction():
+            rows = await connection.fetch(_TAKE, self._clock.now_us(), BATCH)
+            if not rows:
+                return 0
+            request = wallet_pb2.BatchTransferRequest(orders=[_order(row) for row in rows])
+            try:
+                response = await self._wallet.BatchTransfer(
+                    request, timeout=DEADLINE_SECONDS, metadata=self._token.metadata()
+                )
+            except grpc.aio.AioRpcError as error:
+                log.warning("wallet gave no answer", code=error.code().name, hands=len(rows))
+                for row in rows:
+                    await self._later(connection, row)
+                return len(rows)
+            for row, answer in zip(rows, response.answers, strict=True):
+                await self._answered(connection, row, answer)
+            return len(rows)
+
+    async def _answered(self, connection: Connection, row: asyncpg.Record, answer: wallet_pb2.TransferAnswer) -> None:
+        name = row["table_id"], row["hand"]
+        if answer.settled:
+            await connection.execute(_SETTLE, *name, "collected", "", self._clock.now_us())
+            return
+        log.error("rake refused", table=name[0], hand=name[1], refusal=answer.refusal, recorded=answer.recorded)
+        if answer.recorded:
+            REFUSED.inc()
+            await connection.execute(_SETTLE, *name, "refused", answer.refusal, None)
+        else:
+            await self._later(connection, row)
+
+    async def _later(self, connection: Connection, row: asyncpg.Record) -> None:
+        pause = min(50_000 * 2 ** min(row["attempts"], 20), LONGEST_PAUSE_US)
+        await connection.execute(_LATER, row["table_id"], row["hand"], self._clock.now_us() + pause)
+
+
+def _state(hand: Paid) -> str:
+    if hand.mismatch:
+        return "stopped"
+    return "open" if hand.rake else "none"
+
+
+def _order(row: asyncpg.Record) -> wallet_pb2.TransferOrder:
+    currency = "credit" if row["currency"] == game_pb2.CURRENCY_CREDIT else "eur"
+    return wallet_pb2.TransferOrder(
+        key=key(row["table_id"], row["hand"]),
+        to=f"house/{currency}",
+        amount=row["rake"],
+        currency=row["currency"],
+        purpose="RAKE",
+        **{"from": f"tables/{row['table_id']}"},
+    )
