@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from relance.api.common.v1 import game_pb2
 from relance.api.events.v1 import events_pb2 as pb
@@ -126,7 +127,7 @@ class Room:
         """Chips behind of every seat."""
         return {number: self.table.stack(number) for number in self.table.seats}
 
-    def of(self, kind: str) -> list[object]:
+    def of(self, kind: str) -> list[Any]:
         """Payloads of one kind, from the whole log."""
         return [getattr(event, kind) for event in self.log if event.WhichOneof("payload") == kind]
 
@@ -136,16 +137,17 @@ def room(
     game: str = "holdem",
     limit: game_pb2.Limit.ValueType = NO_LIMIT,
     *,
-    button: int = 1,
+    button: int | None = 1,
     rake: game_pb2.RakeSchedule | None = None,
     stakes: game_pb2.Stakes | None = None,
     rules: game_pb2.TableRules | None = None,
     seats: int = 0,
 ) -> Room:
-    """A table with players seated (seat 1 on, or by number) and the button of the next hand arranged."""
+    """A table with players seated (seat 1 on, or by number); `button`: of the next hand (None: as it comes)."""
     by_seat = dict(stacks) if isinstance(stacks, dict) else {n + 1: stack for n, stack in enumerate(stacks)}
     made = Room(config(game, limit, stakes=stakes, rules=rules, seats=seats or max(by_seat)), rake)
     for seat, stack in by_seat.items():
         made.sit(seat, stack)
-    made.button_at(button)
+    if button is not None:
+        made.button_at(button)
     return made

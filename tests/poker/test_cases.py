@@ -185,18 +185,18 @@ def _check(made: Room, expected: dict[str, Any]) -> None:
         assert made.stacks() == {int(seat): stack for seat, stack in expected["final_stacks"].items()}
     ends = made.of("hand_ended")
     if "rake" in expected:
-        assert [end.rake for end in ends] == [expected["rake"]]  # type: ignore[attr-defined]
-    pots: list[Any] = made.of("pot_awarded")
+        assert [end.rake for end in ends] == [expected["rake"]]
+    pots = made.of("pot_awarded")
     if "pots" in expected:
         found = [{"amount": pot.amount, "eligible": list(pot.eligible)} for pot in pots]
         assert found == expected["pots"]
     if "rake_per_pot" in expected:
         assert [pot.rake for pot in pots] == expected["rake_per_pot"]
     if "uncalled_returned" in expected:
-        returned: list[Any] = made.of("uncalled_returned")
+        returned = made.of("uncalled_returned")
         assert {str(back.seat): back.amount for back in returned} == expected["uncalled_returned"]
     for seat, net in expected.get("net", {}).items():
-        results = {result.seat: result.net for result in ends[0].results}  # type: ignore[attr-defined]
+        results = {result.seat: result.net for result in ends[0].results}
         assert results[int(seat)] == net
     for part, won in expected.get("detail", {}).items():
         kind = {"high": pb.POT_PART_HIGH, "low": pb.POT_PART_LOW}[part]
@@ -205,7 +205,7 @@ def _check(made: Room, expected: dict[str, Any]) -> None:
     if "winner_events" in expected:
         assert len(pots) == expected["winner_events"]
     if "community_card" in expected:
-        boards: list[Any] = made.of("board_dealt")
+        boards = made.of("board_dealt")
         assert [board.cards for board in boards] == [expected["community_card"]]
     if "bets_counted_for_the_cap" in expected:
         assert made.table.hand is not None
@@ -284,9 +284,9 @@ def test_RAKE_06_boundary_values() -> None:
 
 
 def _big_blind(made: Room) -> dict[str, Any]:
-    started: Any = made.of("hand_started")[-1]
+    started = made.of("hand_started")[-1]
     number = started.button
-    blinds = {blind.kind: blind for blind in made.of("blind_posted")[-2:]}  # type: ignore[attr-defined]
+    blinds = {blind.kind: blind for blind in made.of("blind_posted")[-2:]}
     result: dict[str, Any] = {"button": number, "small_blind": None}
     for key, kind in (("small_blind", pb.BLIND_KIND_SMALL), ("big_blind", pb.BLIND_KIND_BIG)):
         if kind in blinds:
@@ -355,8 +355,8 @@ def test_POT_03_uncovered_bet_returns_to_a_leaver() -> None:
     made.act(1, playing.BET, 500)
     made.act(2, playing.RAISE, 10000)
     made.do(cmd.LeaveSeat("p2"))
-    returned: Any = made.of("uncalled_returned")[0]
-    pot: Any = made.of("pot_awarded")[0]
+    returned = made.of("uncalled_returned")[0]
+    pot = made.of("pot_awarded")[0]
     assert (returned.seat, returned.amount) == (2, expected["returned_to_2"])
     assert pot.amount == expected["paid_to_1"]
     assert made.table.seats[1].stack == expected["final_stacks"]["1"]
@@ -396,7 +396,7 @@ def test_PROTO_08_disconnect_protection() -> None:
         else:
             _step(made, step)
     _check(made, case["expected"])
-    used: list[Any] = made.of("protection_used")
+    used = made.of("protection_used")
     assert [event.seat for event in used] == [2]
 
 

@@ -99,6 +99,8 @@ def _betting(hand: Hand, at: int) -> Offer:
         actions.append(ALL_IN_)
     if hand.game.split_offers and can_offer_split(hand, at):
         actions.append(OFFER_SPLIT)
+    if hand.offering:
+        actions.append(ACCEPT_SPLIT)
     return Offer(tuple(actions), call, least, most, sizes)
 
 
@@ -110,14 +112,10 @@ def bring_in_bounds(hand: Hand, at: int) -> tuple[int, int, tuple[int, ...]]:
 
 
 def can_offer_split(hand: Hand, at: int) -> bool:
-    """P1: the first to act in the round after the draw, before anything was said."""
-    return (
-        hand.street > 0
-        and not hand.offer_over
-        and hand.current == 0
-        and all(faced < 0 for faced in hand.faced)
-        and hand.status[at] == ACTIVE
-    )
+    """P1: the first to act in the round after the draw; under `stays` whoever is asked before the first bet."""
+    if hand.street == 0 or hand.offering or hand.offer_over or hand.current > 0 or hand.status[at] != ACTIVE:
+        return False
+    return hand.terms.offer_stays or all(faced < 0 for faced in hand.faced)
 
 
 def check_amount(amount: object) -> int:

@@ -8,7 +8,16 @@ from typing import Any, Final
 from relance.api.events.v1 import events_pb2 as pb
 from relance.poker.cards import parse
 from relance.poker.hand import ACTIVE, ALL_IN, BETTING, DRAWING, FOLDED, FROZEN, NOBODY, SHOWDOWN, Hand
-from relance.poker.rounds import close_street, first_to_act, next_drawer, street_dealt
+from relance.poker.rounds import (
+    ask_to_show,
+    close_street,
+    end_offer,
+    first_to_act,
+    next_answer,
+    next_drawer,
+    shows_pair,
+    street_dealt,
+)
 from relance.poker.table import Table
 
 Applier = Callable[[Table, Any, pb.TableEvent], None]
@@ -61,6 +70,7 @@ def _hand_started(table: Table, started: pb.HandStarted, event: pb.TableEvent) -
         muck=[],
         step=terms.min_bet,
         turn=event.version,
+        asks_to_muck=sum(1 << at for at, seat in enumerate(seats) if not table.seats[seat].auto_muck),
     )
 
 
@@ -215,8 +225,17 @@ def _folded(table: Table, folded: pb.Folded, event: pb.TableEvent) -> None:
         if hand.drawer == at:
             hand.owed = 0
             next_drawer(hand, event.version)
+    elif hand.offering:
+        # P1: a fold only drops the folder's claims.
+        hand.accepted &= ~(1 << at)
+        if hand.live() > 1 and (hand.answerer == at or not hand.accepted):
+            next_answer(hand, event.version)
     elif hand.phase == BETTING:
         _fold_in_betting(hand, at, event.version)
+    elif hand.phase == SHOWDOWN:
+        ask_to_show(hand, event.version)
+    if len(hand.sizes) > 1 and hand.terms.open_pair == "pair" and not shows_pair(hand):
+        hand.sizes = hand.sizes[:1]
     if hand.live() == 1:
         hand.asked = NOBODY
 
@@ -332,13 +351,37 @@ def _round_ended(table: Table, ended: pb.RoundEnded, event: pb.TableEvent) -> No
 def _hand_shown(table: Table, shown: pb.HandShown, event: pb.TableEvent) -> None:
     hand = running(table)
     hand.shown |= 1 << hand.index[shown.seat]
-    if hand.phase != SHOWDOWN:
+    if hand.phase == SHOWDOWN:
+        ask_to_show(hand, event.version)
+    else:
         hand.turned_up = True
 
 
 def _hand_mucked(table: Table, mucked: pb.HandMucked, event: pb.TableEvent) -> None:
     hand = running(table)
     hand.mucked |= 1 << hand.index[mucked.seat]
+    ask_to_show(hand, event.version)
+
+
+def _split_offered(table: Table, offered: pb.SplitOffered, event: pb.TableEvent) -> None:
+    hand = running(table)
+    at = hand.index[offered.seat]
+    hand.offering, hand.answerer, hand.accepted, hand.refused = True, at, 1 << at, 0
+    next_answer(hand, event.version)
+
+
+def _split_answered(table: Table, answered: pb.SplitAnswered, event: pb.TableEvent) -> None:
+    """P3: an all-in player's refusal concerns only the pots in which they have a claim."""
+    hand = running(table)
+    at = hand.index[answered.seat]
+    if answered.accepted:
+        hand.accepted |= 1 << at
+        next_answer(hand, event.version)
+    elif hand.status[at] == ACTIVE:
+        end_offer(hand, at, event.version)
+    else:
+        hand.refused |= 1 << at
+        next_answer(hand, event.version)
 
 
 def _rake_taken(table: Table, taken: pb.RakeTaken, event: pb.TableEvent) -> None:
@@ -415,6 +458,8 @@ HAND_APPLIERS: Final[dict[str, Applier]] = {
     "deck_reshuffled": _deck_reshuffled,
     "uncalled_returned": _uncalled_returned,
     "round_ended": _round_ended,
+    "split_offered": _split_offered,
+    "split_answered": _split_answered,
     "hand_shown": _hand_shown,
     "hand_mucked": _hand_mucked,
     "rake_taken": _rake_taken,

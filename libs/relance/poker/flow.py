@@ -93,6 +93,9 @@ def _draw(draft: Draft) -> None:
 def _end_round(draft: Draft) -> None:
     """Uncalled chips go back (B11), the bets are the pot's; hands are turned up when no more betting can come (G14)."""
     hand = draft.hand
+    if hand.offering:
+        draft.emit("split_answered", seat=hand.seats[hand.answerer], accepted=False)
+        return
     return_uncalled(draft)
     draft.emit("round_ended", round=hand.round, pot=hand.pot)
     turn_up(draft)

@@ -24,9 +24,8 @@ FOLDED: Final = 3
 DEALING: Final = 0
 DRAWING: Final = 1
 BETTING: Final = 2
-SPLITTING: Final = 3
-SHOWDOWN: Final = 4
-POSTING: Final = 5
+SHOWDOWN: Final = 3
+POSTING: Final = 4
 
 NOBODY: Final = -1
 
@@ -115,12 +114,18 @@ class Hand:
     owed: int = 0
     """Cards that the drawer must still get."""
 
-    offer_from: int = NOBODY
+    offering: bool = False
+    """Whether a split offer is being answered (P1)."""
+    answerer: int = NOBODY
     accepted: int = 0
-    agreed: tuple[int, ...] = ()
+    refused: int = 0
+    """Bit masks of positions that accepted (or offered) and refused the split."""
     offer_over: bool = False
-    """The split offer of this round (P): who made it, bit mask of acceptances, pots agreed on, whether it is done."""
+    agreed: tuple[int, ...] = ()
+    """Numbers of the pots that are split by agreement."""
 
+    asks_to_muck: int = 0
+    """Bit mask of positions that want to be asked before a beaten hand is mucked (G14)."""
     turned_up: bool = False
     shown: int = 0
     mucked: int = 0

@@ -13,9 +13,11 @@ from relance.poker.cards import parse
 from relance.poker.commands import Act, Timeout
 from relance.poker.draft import Context, Draft, envelope
 from relance.poker.flow import return_uncalled, run
-from relance.poker.hand import ACTIVE, BET, DRAW, NOBODY, Hand
+from relance.poker.hand import ACTIVE, BET, DRAW, NOBODY, SHOW, SPLIT, Hand
 from relance.poker.limits import NO_RAISE, raise_bounds
 from relance.poker.rejected import Rejected
+from relance.poker.settle import show_hand
+from relance.poker.showdown import compare
 from relance.poker.table import Table
 
 Event = tuple[str, dict[str, object]]
@@ -40,6 +42,8 @@ def act(table: Table, command: Act, context: Context) -> list[pb.TableEvent]:
             f"turn {command.turn} is over; turn {hand.turn} is asked",
             {"turn": str(hand.turn)},
         )
+    if hand.asks == SHOW:
+        return _answer_to_show(table, hand, at, command, context)
     name, fields = _ACTIONS.get(command.kind, _unknown)(hand, at, command)
     return _one(table, context, hand, at, name, fields)
 
@@ -48,9 +52,12 @@ def _one(
     table: Table, context: Context, hand: Hand, at: int, name: str, fields: dict[str, object]
 ) -> list[pb.TableEvent]:
     """The event of an action, and what follows. Somebody else to ask: one event, and nothing is copied."""
-    if name in _CLOSING and not _closes(hand, at, name):
+    if name in _CLOSING and not hand.offering and not _closes(hand, at, name):
         return [envelope(table, context, name, fields)]
     draft = Draft(table, context)
+    if hand.offering and name not in {"split_answered", "folded"}:
+        # P1: a check, a bet or an all-in refuses the offer.
+        draft.emit("split_answered", seat=hand.seats[at], accepted=False)
     draft.emit(name, **fields)
     run(draft)
     return draft.events
@@ -72,6 +79,28 @@ def _closes(hand: Hand, at: int, name: str) -> bool:
             if bet[other] < current or faced[other] < 0:
                 waits = True
     return not waits or others < 2
+
+
+def _answer_to_show(table: Table, hand: Hand, at: int, command: Act, context: Context) -> list[pb.TableEvent]:
+    """G14: show a beaten hand or muck it. Where all hands are shown, mucking throws the hand away (F6)."""
+    draft = Draft(table, context)
+    if command.kind == betting.SHOW_:
+        show_hand(draft, at, compare(hand))
+    elif command.kind == betting.MUCK:
+        muck(draft, at)
+    else:
+        raise not_offered(hand)
+    run(draft)
+    return draft.events
+
+
+def muck(draft: Draft, at: int) -> None:
+    """The hand is not shown; where all are shown that gives up every claim (F6)."""
+    hand = draft.hand
+    if hand.terms.show_all:
+        draft.emit("folded", seat=hand.seats[at], reason=pb.FOLD_REASON_THROWN_AWAY)
+    else:
+        draft.emit("hand_mucked", seat=hand.seats[at])
 
 
 def _not_yours(table: Table, hand: Hand, player: str) -> Rejected:
@@ -183,6 +212,22 @@ def _discard(hand: Hand, at: int, command: Act) -> Event:
     return "cards_discarded", {"seat": hand.seats[at], "count": len(cards), "cards": command.cards.replace(" ", "")}
 
 
+def _offer(hand: Hand, at: int, command: Act) -> Event:
+    """P1."""
+    _expect(hand, BET)
+    if not hand.game.split_offers or not betting.can_offer_split(hand, at):
+        raise not_offered(hand)
+    return "split_offered", {"seat": hand.seats[at]}
+
+
+def _answer_offer(hand: Hand, at: int, command: Act) -> Event:
+    """P1. Who has chips refuses by a normal action."""
+    accepted = command.kind == betting.ACCEPT_SPLIT
+    if not hand.offering or (hand.asks == BET and not accepted):
+        raise not_offered(hand)
+    return "split_answered", {"seat": hand.seats[at], "accepted": accepted}
+
+
 _ACTIONS: Final[dict[int, Callable[[Hand, int, Act], Event]]] = {
     betting.FOLD: _fold,
     betting.CHECK: _check,
@@ -193,6 +238,9 @@ _ACTIONS: Final[dict[int, Callable[[Hand, int, Act], Event]]] = {
     betting.ALL_IN_: _all_in,
     betting.BRING_IN: _bring_in,
     betting.DISCARD: _discard,
+    betting.OFFER_SPLIT: _offer,
+    betting.ACCEPT_SPLIT: _answer_offer,
+    betting.REFUSE_SPLIT: _answer_offer,
 }
 
 
@@ -205,8 +253,13 @@ def time_out(table: Table, command: Timeout, context: Context) -> list[pb.TableE
     seat, player = hand.seats[at], hand.players[at]
     draft = Draft(table, context)
     draft.emit("timed_out", seat=seat, player=player)
-    name, fields = _DEFAULTS[hand.asks](hand, at, command)
-    draft.emit(name, **fields)
+    if hand.asks == SHOW:
+        muck(draft, at)
+    else:
+        name, fields = _DEFAULTS[hand.asks](hand, at, command)
+        if hand.offering and name in {"checked", "protection_used"}:
+            draft.emit("split_answered", seat=seat, accepted=False)
+        draft.emit(name, **fields)
     holder = draft.table.seats[seat]
     if not holder.sitting_out and not holder.leaving:
         why = pb.SIT_OUT_REASON_TIMED_OUT if command.connected else pb.SIT_OUT_REASON_DISCONNECTED
@@ -232,7 +285,16 @@ def _late_draw(hand: Hand, at: int, command: Timeout) -> Event:
     return "cards_discarded", {"seat": hand.seats[at], "timed_out": True}
 
 
-_DEFAULTS: Final[dict[int, Callable[[Hand, int, Timeout], Event]]] = {BET: _late_bet, DRAW: _late_draw}
+def _late_answer(hand: Hand, at: int, command: Timeout) -> Event:
+    """P1: silence or disconnection refuses."""
+    return "split_answered", {"seat": hand.seats[at], "accepted": False}
+
+
+_DEFAULTS: Final[dict[int, Callable[[Hand, int, Timeout], Event]]] = {
+    BET: _late_bet,
+    DRAW: _late_draw,
+    SPLIT: _late_answer,
+}
 
 
 def fold_leaver(draft: Draft, at: int, reason: pb.FoldReason.ValueType) -> None:

@@ -7,7 +7,23 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from relance.poker.games import HIGH, Opener
-from relance.poker.hand import ACTIVE, BET, BETTING, DEALING, DRAW, DRAWING, FROZEN, NOBODY, SHOWDOWN, Hand
+from relance.poker.hand import (
+    ACTIVE,
+    BET,
+    BETTING,
+    DEALING,
+    DRAW,
+    DRAWING,
+    FOLDED,
+    FROZEN,
+    NOBODY,
+    SHOW,
+    SHOWDOWN,
+    SPLIT,
+    Hand,
+)
+from relance.poker.pots import pots_of
+from relance.poker.showdown import winners_of
 
 
 def street_dealt(hand: Hand, version: int) -> None:
@@ -42,6 +58,8 @@ def open_betting(hand: Hand, version: int) -> None:
     hand.barred, hand.barred_next = hand.barred_next, 0
     high = street.size == HIGH and not (terms.low_low and hand.game.two_round_draw)
     hand.sizes = (terms.high,) if high else (terms.low,)
+    if street.open_pair and (terms.open_pair == "always" or (terms.open_pair == "pair" and shows_pair(hand))):
+        hand.sizes = (terms.low, terms.high)
     hand.asked = NOBODY if hand.silent else first_to_act(hand)
     if hand.asked == NOBODY and not any(hand.bet):
         close_street(hand, version)
@@ -57,6 +75,7 @@ def close_street(hand: Hand, version: int) -> None:
     hand.asked = NOBODY
     if hand.street == len(hand.streets):
         hand.phase = SHOWDOWN
+        ask_to_show(hand, version)
         return
     hand.phase = DEALING
     if hand.streets[hand.street].draw >= 0:
@@ -65,6 +84,40 @@ def close_street(hand: Hand, version: int) -> None:
         if hand.street == 1:
             hand.players_flop = hand.live()
         next_drawer(hand, version)
+
+
+def next_answer(hand: Hand, version: int) -> None:
+    """P1-P3: the next live player answers the split offer; after the last one the pots are decided."""
+    count = len(hand.seats)
+    answered = hand.accepted | hand.refused
+    pots = pots_of(hand)
+    if not hand.accepted or any(hand.refused >> at & 1 for at in pots[-1].eligible):
+        # Nothing that is still bet for can be split: the offer failed.
+        end_offer(hand, hand.answerer, version)
+        return
+    for step in range(1, count):
+        at = (hand.answerer + step) % count
+        if hand.status[at] == FOLDED or answered >> at & 1:
+            continue
+        hand.answerer, hand.turn = at, version
+        # Who has chips may also bet: that refuses. Disconnection refuses at once; the flow says so.
+        hand.asks = BET if hand.status[at] == ACTIVE else SPLIT
+        hand.asked = NOBODY if hand.status[at] == FROZEN else at
+        return
+    hand.offering, hand.offer_over, hand.asked = False, True, NOBODY
+    hand.agreed = tuple(
+        number for number, pot in enumerate(pots) if all(hand.accepted >> at & 1 for at in pot.eligible)
+    )
+
+
+def end_offer(hand: Hand, at: int, version: int) -> None:
+    """P2: the offer failed; an offer or acceptance counts as a check, and play goes on from the refuser."""
+    hand.offering, hand.offer_over = False, not hand.terms.offer_stays
+    for other, status in enumerate(hand.status):
+        if status == ACTIVE and hand.accepted >> other & 1:
+            hand.faced[other] = hand.current
+    hand.accepted = hand.refused = 0
+    hand.asks, hand.asked, hand.turn = BET, hand.next_to_act(at - 1), version
 
 
 def first_to_act(hand: Hand) -> int:
@@ -80,11 +133,35 @@ def first_to_act(hand: Hand) -> int:
     return choose(hand, able)
 
 
-def left_of(hand: Hand, opener: Opener) -> int:
-    """Position of the first live player in the order that `opener` names (G14)."""
-    start = _AFTER[opener](hand) + 1
+def shows_pair(hand: Hand) -> bool:
+    """Whether a live player shows a pair (G11)."""
+    return any(
+        len({card >> 2 for card in cards}) < len(cards) for at, cards in enumerate(hand.up) if hand.status[at] != FOLDED
+    )
+
+
+def showing_order(hand: Hand) -> list[int]:
+    """Positions of the live players in the order in which they show (G14)."""
+    first = hand.last_aggressor
+    if first == NOBODY or hand.status[first] == FOLDED:
+        first = _AFTER[hand.game.shows_first](hand) + 1
     count = len(hand.seats)
-    return next(at % count for at in range(start, start + count) if hand.is_live(at % count))
+    return [at % count for at in range(first, first + count) if hand.status[at % count] != FOLDED]
+
+
+def ask_to_show(hand: Hand, version: int) -> None:
+    """Ask the next player in order, if they want to be asked and have a choice (G14, F6)."""
+    hand.asked = NOBODY
+    if not hand.asks_to_muck or hand.turned_up:
+        return
+    hand.asks = SHOW
+    for turn, at in enumerate(showing_order(hand)):
+        if (hand.shown | hand.mucked) >> at & 1:
+            continue
+        choice = hand.terms.show_all or (turn > 0 and at not in winners_of(hand))
+        if choice and hand.asks_to_muck >> at & 1:
+            hand.asked, hand.turn = at, version
+        return
 
 
 def _big_blind(hand: Hand) -> int:

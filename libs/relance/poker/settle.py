@@ -9,7 +9,7 @@ from relance.poker.draft import Draft
 from relance.poker.hand import FOLDED, NOBODY, Hand
 from relance.poker.pots import Pot, halves, pots_of, shares, uncalled
 from relance.poker.rake import rake_for
-from relance.poker.rounds import left_of
+from relance.poker.rounds import showing_order
 from relance.poker.showdown import Comparison, compare
 
 
@@ -29,20 +29,26 @@ def show_down(draft: Draft) -> None:
     hand = draft.hand
     result = compare(hand)
     pots = pots_of(hand)
-    parts = [result.winners(pot.eligible) for pot in pots]
-    _show_in_order(draft, result, {at for pot in parts for _, winners in pot for at in winners})
-    _award(draft, pots, parts)
+    parts = [
+        [(int(pb.POT_PART_AGREED), pot.eligible)] if number in hand.agreed else result.winners(pot.eligible)
+        for number, pot in enumerate(pots)
+    ]
+    open_pots = [number for number in range(len(pots)) if number not in hand.agreed]
+    claims = {at for number in open_pots for at in pots[number].eligible}
+    winners = {at for number in open_pots for _, won in parts[number] for at in won}
+    _show_in_order(draft, result, claims, winners)
+    if draft.hand.asked == NOBODY and draft.hand.live() > 1:
+        _award(draft, pots, parts)
 
 
-def _show_in_order(draft: Draft, result: Comparison, winners: set[int]) -> None:
+def _show_in_order(draft: Draft, result: Comparison, claims: set[int], winners: set[int]) -> None:
+    """Until somebody must be asked. Only who has a claim to a pot that is played for shows or mucks (P2)."""
     hand = draft.hand
-    first = hand.last_aggressor
-    if first == NOBODY or not hand.is_live(first):
-        first = left_of(hand, hand.game.shows_first)
-    count = len(hand.seats)
-    for turn in range(count):
-        at = (first + turn) % count
-        if not hand.is_live(at):
+    order = [at for at in showing_order(hand) if at in claims]
+    for turn, at in enumerate(order):
+        if hand.asked != NOBODY:
+            return
+        if (hand.mucked >> at & 1) or (hand.shown >> at & 1 and not hand.turned_up):
             continue
         if turn == 0 or at in winners or hand.turned_up or hand.terms.show_all:
             show_hand(draft, at, result)

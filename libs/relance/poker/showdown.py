@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from relance.api.events.v1 import events_pb2 as pb
 from relance.poker.games import Showdown
 from relance.poker.hand import FOLDED, Hand
+from relance.poker.pots import pots_of
 from relance.poker.ranking import RANKINGS, Ranking
 
 Part = tuple[int, tuple[int, ...]]
@@ -58,6 +59,13 @@ class Comparison:
 def compare(hand: Hand) -> Comparison:
     """Score all live hands."""
     return Comparison(hand)
+
+
+def winners_of(hand: Hand) -> set[int]:
+    """Positions that win any part of any pot that is not split by agreement."""
+    result = compare(hand)
+    pots = [pot for number, pot in enumerate(pots_of(hand)) if number not in hand.agreed]
+    return {at for pot in pots for _, winners in result.winners(pot.eligible) for at in winners}
 
 
 def _best(scores: dict[int, int | None], eligible: Sequence[int]) -> tuple[int, ...]:
