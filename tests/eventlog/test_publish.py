@@ -192,3 +192,23 @@ async def test_publishing_out_of_order_is_a_bug(log: MemoryLog, client: Client, 
     publisher.adopt_at("t-1", 4, 4)
     with pytest.raises(ValueError, match="version 6 published after 4"):
         publisher.publish("t-1", events("t-1", 5))
+
+
+async def test_a_stream_that_cannot_be_redacted_stops_alone(log: MemoryLog, client: Client, events: Events) -> None:
+    def chokes_on_t_1(events: Sequence[TableEvent]) -> bytes:
+        if events[0].table == "t-1":
+            raise ValueError("an event of tomorrow")
+        return body_of(events)
+
+    for stream in ("t-1", "t-2"):
+        await log.create(stream, events(stream, 0))
+    publisher = Publisher(log, client, chokes_on_t_1)
+    await publisher.adopt("t-1", 1)
+    await publisher.adopt("t-2", 1)
+    task = asyncio.create_task(publisher.run())
+    await marked(log, "t-2", 1)
+    publisher.publish("t-1", events("t-1", 1))
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    assert await log.marks.read(["t-1"]) == {"t-1": 0}

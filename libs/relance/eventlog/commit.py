@@ -115,7 +115,8 @@ class Committer:
         self._connect, self._changed, self._timeout = connect, changed, timeout
         self._loop = asyncio.get_running_loop()
         self._ready: deque[Append] = deque()
-        self._lines: dict[str, deque[Append]] = {}  # streams with an append under way -> those behind it
+        self._under_way: dict[str, Append] = {}  # by stream
+        self._lines: dict[str, deque[Append]] = {}  # those behind them
         self._wake = asyncio.Event()
         self._connection: asyncpg.Connection[asyncpg.Record] | None = None
         self._statement: PreparedStatement[asyncpg.Record] | None = None
@@ -137,28 +138,42 @@ class Committer:
             async with asyncio.timeout(patience):
                 await self._drained.wait()
         except TimeoutError:
-            _logger.warning("appends_left_open", streams=sorted(self._lines))
+            _logger.warning("appends_left_open", streams=sorted(self._under_way))
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
-        for append in [*self._ready, *(a for line in self._lines.values() for a in line)]:
-            append.failed(Unavailable(f"the log was closed before the outcome on {append.stream} was known"))
+        self._give_up()
         connection, self._connection = self._connection, None  # first, so that closing is not taken for a loss
         if connection is not None:
             connection.terminate()
 
     def submit(self, append: Append) -> None:
-        """Queue an append behind those of its stream."""
-        line = self._lines.get(append.stream)
-        if line is not None:
-            line.append(append)
+        """Queue an append behind those of its stream. Raises RuntimeError once the committer has ended."""
+        if self._task is None or self._task.done():
+            raise RuntimeError("the log is closed, or its committer has failed")
+        if append.stream in self._under_way:
+            self._lines.setdefault(append.stream, deque()).append(append)
             return
-        self._lines[append.stream] = deque()
+        self._under_way[append.stream] = append
         self._drained.clear()
         self._ready.append(append)
         self._wake.set()
 
+    def _give_up(self) -> None:
+        left = [*self._under_way.values(), *(append for line in self._lines.values() for append in line)]
+        for append in left:
+            append.failed(Unavailable(f"the log ended before the outcome on {append.stream} was known"))
+
     async def _run(self) -> None:
+        try:
+            await self._commit_all()
+        except Exception as error:  # a bug: better no answers than wrong ones, and the process is told
+            _logger.critical("committer_failed", error=repr(error))
+            self._announce(False)
+            self._give_up()
+            raise
+
+    async def _commit_all(self) -> None:
         probe = self._loop.call_later(PROBE, self._wake.set)
         try:
             while True:
@@ -281,13 +296,15 @@ class Committer:
         self._wake.set()
 
     def _settle(self, append: Append, error: Exception | None) -> None:
-        line = self._lines[append.stream]
+        line = self._lines.get(append.stream)
         if line:
-            self._ready.append(line.popleft())
+            following = self._under_way[append.stream] = line.popleft()
+            self._ready.append(following)
             self._wake.set()
         else:
-            del self._lines[append.stream]
-            if not self._lines:
+            self._lines.pop(append.stream, None)
+            del self._under_way[append.stream]
+            if not self._under_way:
                 self._drained.set()
         if error is None:
             append.won()

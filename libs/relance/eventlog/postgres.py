@@ -43,7 +43,7 @@ class PostgresLog:
     Use it as an async context manager; entering raises UnsafeDatabase, Unavailable.
     """
 
-    def __init__(self, url: str, writer: str, *, timeout: float = 10.0, readers: int = 4, keep_every: int = 10) -> None:
+    def __init__(self, url: str, writer: str, *, timeout: float = 5.0, readers: int = 4, keep_every: int = 10) -> None:
         self.writer = writer
         self._url, self._timeout, self._readers = url, timeout, readers
         self._ids = AppendIds()
@@ -233,8 +233,9 @@ class PostgresLog:
             self._up.set()
         else:
             self._up.clear()
+        loop = asyncio.get_running_loop()
         for callback in self._callbacks:
-            callback(connected)
+            loop.call_soon(callback, connected)  # what a callback raises is not the committer's
 
     async def _connect(self) -> asyncpg.Connection[asyncpg.Record]:
         connection: asyncpg.Connection[asyncpg.Record] = await asyncpg.connect(

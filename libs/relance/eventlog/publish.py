@@ -21,7 +21,7 @@ from nats.aio.msg import Msg
 
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.eventlog.errors import LogError, Unavailable
-from relance.eventlog.port import EventLog
+from relance.eventlog.port import Appended, EventLog
 
 STREAM = "RELANCE_TABLES"
 SUBJECT = "relance.table."
@@ -59,6 +59,7 @@ class _Line:
     sent_at: float = 0.0
     waiting: deque[_Message] = field(default_factory=deque)
     behind: bool = False
+    stuck: bool = False  # its events cannot be redacted
 
 
 class Publisher:
@@ -122,7 +123,7 @@ class Publisher:
         if first != line.head + 1:
             raise ValueError(f"{stream}: version {first} published after {line.head}")
         line.head = last
-        if line.behind:
+        if line.behind or line.stuck:
             return
         if not self._ready or not self._client.is_connected or len(line.waiting) >= MAX_WAITING:
             self._fall_behind(line)
@@ -244,15 +245,23 @@ class Publisher:
                 return
             if self._lines.get(line.stream) is not line or line.sent is not None:
                 continue
-            for append in appends:
-                events = [TableEvent.FromString(body) for body in append.bodies]
-                types = dict.fromkeys(event.WhichOneof("payload") or "" for event in events)
-                line.waiting.append(_Message(append.first, append.last, ",".join(types), self._redact(events)))
+            try:
+                line.waiting.extend(self._message_of(append) for append in appends)
+            except Exception as error:  # noqa: BLE001 - redact is foreign: its failure stops one stream, loudly
+                _logger.error("publication_stopped", stream=line.stream, after=line.acked, error=repr(error))
+                line.waiting.clear()
+                line.behind, line.stuck = False, True
+                continue
             reached = appends[-1].last if appends else line.acked
             if reached >= line.head:
                 line.head, line.behind = reached, False
             if line.waiting:
                 self._send(line, line.waiting.popleft())
+
+    def _message_of(self, append: Appended) -> _Message:
+        events = [TableEvent.FromString(body) for body in append.bodies]
+        types = dict.fromkeys(event.WhichOneof("payload") or "" for event in events)
+        return _Message(append.first, append.last, ",".join(types), self._redact(events))
 
     async def _write_marks(self) -> None:
         self._marks_due = self._loop.time() + MARK_EVERY
