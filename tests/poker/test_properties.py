@@ -68,7 +68,10 @@ class Player:
         count = rnd.randint(2, min(GAMES[game].seats, 8))
         stacks = [rnd.choice([15, 60, 130, 999, 5000, 20000]) for _ in range(count)]
         self.room: Room = room(stacks, game, limit, stakes=stakes_of(game), rules=rules, button=None)
-        self.prefixes: list[tuple[int, bytes]] = []
+        for seat in list(self.room.table.seats.values()):
+            if rnd.random() < 0.3:
+                post, muck = rnd.random() < 0.5, rnd.random() < 0.5
+                self.room.do(cmd.SetPreferences(seat.player, auto_post=post, auto_muck=muck))
 
     def hand(self) -> None:
         """Start a hand and play it to its end."""

@@ -207,18 +207,12 @@ class VoidHand:
 
 @dataclass(frozen=True, slots=True)
 class ReportDealingFault:
-    """A dealing fault of the live-dealt house (F1-F6)."""
+    """A dealing fault of the live-dealt house (F1-F5). `keep`: the owner of an exposed card wants to keep it."""
 
     fault: events_pb2.DealingFault.ValueType
     seat: int = 0
     operator: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ThrowAway:
-    """A player throws the cards away at showdown and gives up every claim (F6)."""
-
-    player: str
+    keep: bool = False
 
 
 Command = (
@@ -246,5 +240,4 @@ Command = (
     | ConnectionRestored
     | VoidHand
     | ReportDealingFault
-    | ThrowAway
 )

@@ -25,8 +25,9 @@ def depart(draft: Draft, seat: Seat, reason: int) -> None:
 def between_hands(draft: Draft) -> None:
     """After a hand: who leaves leaves, who has no chips sits out, a table that is given up is drained."""
     table = draft.table
-    terms = table.terms
+    terms, config = table.terms, table.config
     assert terms is not None
+    assert config is not None
     for seat in list(table.seats.values()):
         broke = not seat.reserved and seat.stack + seat.held == 0
         if table.closed and not seat.reserved:
@@ -40,5 +41,9 @@ def between_hands(draft: Draft) -> None:
         elif broke and not seat.sitting_out:
             out = pb.SIT_OUT_REASON_NO_CHIPS
             draft.emit("player_sat_out", seat=seat.number, player=seat.player, reason=out)
+        elif seat.auto_top_up > seat.stack + seat.held and not (seat.transfer or seat.sitting_out or seat.reserved):
+            wanted = min(seat.auto_top_up, config.max_buy_in or seat.auto_top_up) - seat.stack - seat.held
+            if wanted > 0:
+                request_transfer(draft, seat.number, seat.player, pb.TRANSFER_PURPOSE_TOP_UP, wanted)
     if draft.context.draining:
         draft.emit("table_drained")

@@ -120,7 +120,7 @@ def _chips_added(table: Table, added: pb.ChipsAdded, event: pb.TableEvent) -> No
 
 def _player_sat_out(table: Table, out: pb.PlayerSatOut, event: pb.TableEvent) -> None:
     seat = table.seats[out.seat]
-    seat.sitting_out, seat.away = True, 0
+    seat.sitting_out, seat.away, seat.sit_out_next_big_blind = True, 0, False
 
 
 def _player_sat_in(table: Table, sat_in: pb.PlayerSatIn, event: pb.TableEvent) -> None:

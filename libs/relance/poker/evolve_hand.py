@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from relance.api.events.v1 import events_pb2 as pb
-from relance.poker.cards import parse
-from relance.poker.hand import ACTIVE, ALL_IN, BETTING, DRAWING, FOLDED, FROZEN, NOBODY, SHOWDOWN, Hand
+from relance.poker.evolve_cards import CARD_APPLIERS, running
+from relance.poker.hand import ACTIVE, ALL_IN, BETTING, DRAWING, FOLDED, FROZEN, NOBODY, POSTING, SHOWDOWN, Hand
 from relance.poker.rounds import (
     ask_to_show,
     close_street,
@@ -15,19 +15,12 @@ from relance.poker.rounds import (
     first_to_act,
     next_answer,
     next_drawer,
+    next_post,
     shows_pair,
-    street_dealt,
 )
 from relance.poker.table import Table
 
 Applier = Callable[[Table, Any, pb.TableEvent], None]
-
-
-def running(table: Table) -> Hand:
-    """The running hand, which the log says there is."""
-    hand = table.hand
-    assert hand is not None, f"{table.id}@{table.version}: an event of a hand outside hands"
-    return hand
 
 
 def _hand_started(table: Table, started: pb.HandStarted, event: pb.TableEvent) -> None:
@@ -72,6 +65,11 @@ def _hand_started(table: Table, started: pb.HandStarted, event: pb.TableEvent) -
         turn=event.version,
         asks_to_muck=sum(1 << at for at, seat in enumerate(seats) if not table.seats[seat].auto_muck),
     )
+    if terms.ante and not terms.blinds:
+        table.hand.asks_to_post = sum(1 << at for at, seat in enumerate(seats) if not table.seats[seat].auto_post)
+        if table.hand.asks_to_post:
+            table.hand.phase = POSTING
+            next_post(table.hand, event.version)
 
 
 def _blind_missed(table: Table, missed: pb.BlindMissed, event: pb.TableEvent) -> None:
@@ -84,6 +82,8 @@ def _ante_posted(table: Table, ante: pb.AntePosted, event: pb.TableEvent) -> Non
     at = hand.index[ante.seat]
     hand.posted[at] = True
     _put(hand, at, ante.amount)
+    if hand.phase == POSTING:
+        next_post(hand, event.version)
 
 
 def _blind_posted(table: Table, blind: pb.BlindPosted, event: pb.TableEvent) -> None:
@@ -131,45 +131,6 @@ def _spoke(hand: Hand, at: int, version: int) -> None:
     hand.faced[at] = hand.current
     hand.asked = hand.next_to_act(at)
     hand.turn = version
-
-
-def _cards_dealt(table: Table, dealt: pb.CardsDealt, event: pb.TableEvent) -> None:
-    hand = running(table)
-    at = hand.index[dealt.seat]
-    down, up = parse(dealt.down), parse(dealt.up)
-    count = len(down) + len(up)
-    if dealt.positions:
-        for position in dealt.positions:
-            hand.stub.remove(position)
-        if down:
-            hand.places[at] += tuple(dealt.positions[: len(down)])
-            salts = dealt.down_salts
-            hand.salts[at] += tuple(salts[n : n + 16] for n in range(0, len(salts), 16))
-    else:
-        del hand.stub[:count]
-    if down:
-        hand.down[at] += tuple(down)
-    if up:
-        hand.up[at] += tuple(up)
-    hand.received += 1
-    if hand.received == hand.live():
-        street_dealt(hand, event.version)
-
-
-def _board_dealt(table: Table, dealt: pb.BoardDealt, event: pb.TableEvent) -> None:
-    hand = running(table)
-    cards = parse(dealt.cards)
-    del hand.stub[: len(cards)]
-    hand.board += tuple(cards)
-    # A card for the middle where the street gives one to each player: the community card of D7.
-    hand.silent = not hand.streets[hand.street].board
-    street_dealt(hand, event.version)
-
-
-def _card_burnt(table: Table, burnt: pb.CardBurnt, event: pb.TableEvent) -> None:
-    hand = running(table)
-    hand.stub.remove(burnt.position)
-    hand.burnt = True
 
 
 def _checked(table: Table, checked: pb.Checked, event: pb.TableEvent) -> None:
@@ -234,6 +195,8 @@ def _folded(table: Table, folded: pb.Folded, event: pb.TableEvent) -> None:
         _fold_in_betting(hand, at, event.version)
     elif hand.phase == SHOWDOWN:
         ask_to_show(hand, event.version)
+    elif hand.phase == POSTING:
+        next_post(hand, event.version)
     if len(hand.sizes) > 1 and hand.terms.open_pair == "pair" and not shows_pair(hand):
         hand.sizes = hand.sizes[:1]
     if hand.live() == 1:
@@ -261,57 +224,6 @@ def _protection_used(table: Table, used: pb.ProtectionUsed, event: pb.TableEvent
     hand.bring_in = False
     hand.asked = hand.next_to_act(at)
     hand.turn = event.version
-
-
-def _cards_discarded(table: Table, discarded: pb.CardsDiscarded, event: pb.TableEvent) -> None:
-    hand = running(table)
-    at = hand.index[discarded.seat]
-    if discarded.count:
-        cards = parse(discarded.cards)
-        kept = [n for n, card in enumerate(hand.down[at]) if card not in cards]
-        if hand.places[at]:
-            hand.places[at] = tuple(hand.places[at][n] for n in kept)
-            hand.salts[at] = tuple(hand.salts[at][n] for n in kept)
-        hand.down[at] = tuple(hand.down[at][n] for n in kept)
-        hand.gone[at] += tuple(cards)
-        hand.muck += cards
-    if discarded.timed_out and hand.terms.stand_pat_penalty:
-        hand.barred_next |= 1 << at
-    hand.owed = discarded.count
-    if hand.owed:
-        hand.asked = NOBODY
-    else:
-        next_drawer(hand, event.version)
-
-
-def _cards_drawn(table: Table, drawn: pb.CardsDrawn, event: pb.TableEvent) -> None:
-    """D6: cards that were passed over go to the bottom of the stub."""
-    hand = running(table)
-    at = hand.index[drawn.seat]
-    for position in drawn.positions:
-        while hand.stub[0] != position:
-            hand.stub.append(hand.stub.pop(0))
-        del hand.stub[0]
-    hand.down[at] += tuple(parse(drawn.cards))
-    if drawn.salts:
-        hand.places[at] += tuple(drawn.positions)
-        hand.salts[at] += tuple(drawn.salts[n : n + 16] for n in range(0, len(drawn.salts), 16))
-    hand.owed -= drawn.count
-    if hand.owed <= 0:
-        next_drawer(hand, event.version)
-
-
-def _deck_reshuffled(table: Table, shuffled: pb.DeckReshuffled, event: pb.TableEvent) -> None:
-    """D6, F3, F4: cards came back; the new stub lies at new positions."""
-    hand = running(table)
-    new = list(range(hand.deck_end, hand.deck_end + shuffled.count))
-    hand.deck_end += shuffled.count
-    if shuffled.reason == "DISCARDS":
-        own = hand.gone[hand.drawer]
-        hand.muck = [card for card in hand.muck if card in own]
-        hand.stub = new + hand.stub
-    else:
-        hand.stub = new
 
 
 def _uncalled_returned(table: Table, returned: pb.UncalledReturned, event: pb.TableEvent) -> None:
@@ -438,14 +350,12 @@ def _timed_out(table: Table, timed_out: pb.TimedOut, event: pb.TableEvent) -> No
 
 
 HAND_APPLIERS: Final[dict[str, Applier]] = {
+    **CARD_APPLIERS,
     "hand_started": _hand_started,
     "blind_missed": _blind_missed,
     "ante_posted": _ante_posted,
     "blind_posted": _blind_posted,
     "bring_in_posted": _bring_in_posted,
-    "cards_dealt": _cards_dealt,
-    "board_dealt": _board_dealt,
-    "card_burnt": _card_burnt,
     "checked": _checked,
     "called": _called,
     "bet_made": _bet_made,
@@ -453,9 +363,6 @@ HAND_APPLIERS: Final[dict[str, Applier]] = {
     "folded": _folded,
     "timed_out": _timed_out,
     "protection_used": _protection_used,
-    "cards_discarded": _cards_discarded,
-    "cards_drawn": _cards_drawn,
-    "deck_reshuffled": _deck_reshuffled,
     "uncalled_returned": _uncalled_returned,
     "round_ended": _round_ended,
     "split_offered": _split_offered,

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from relance.poker.cards import render
+from relance.api.events.v1 import events_pb2 as pb
+from relance.poker.cards import FULL_DECK, render
+from relance.poker.departures import between_hands
 from relance.poker.draft import Draft
-from relance.poker.hand import BETTING, DEALING, DRAWING, FOLDED, NOBODY, SHOWDOWN, Hand
+from relance.poker.hand import BETTING, DEALING, DRAWING, FOLDED, NOBODY, POSTING, SHOWDOWN, Hand
 from relance.poker.pots import uncalled
-from relance.poker.settle import show_down, show_hand, uncontested
+from relance.poker.settle import show_down, show_hand, uncontested, void_hand
+from relance.poker.terms import deck_size
 
 
 def run(draft: Draft) -> None:
@@ -18,17 +21,64 @@ def run(draft: Draft) -> None:
         hand = draft.table.hand
         if hand is None or hand.asked != NOBODY:
             return
-        if hand.live() == 1:
-            uncontested(draft)
+        if hand.live() < 2:
+            _too_few(draft)
         else:
             _STEPS[hand.phase](draft)
+
+
+def _too_few(draft: Draft) -> None:
+    """The last player takes the pots; a hand that too few posted for is void."""
+    if draft.hand.phase == POSTING:
+        void_hand(draft, pb.VOID_REASON_NOT_ENOUGH_PLAYERS)
+        between_hands(draft)
+    else:
+        uncontested(draft)
+
+
+def _post(draft: Draft) -> None:
+    """The ante of the next player who is not asked (S7)."""
+    hand = draft.hand
+    at = next(at for at, posted in enumerate(hand.posted) if not posted and hand.status[at] != FOLDED)
+    post_ante(draft, at)
+
+
+def post_ante(draft: Draft, at: int) -> None:
+    """B9: what the stack covers. When all have posted, the deck is that for the players who did (D2)."""
+    hand = draft.hand
+    amount = min(hand.terms.ante, hand.stack[at])
+    draft.emit("ante_posted", seat=hand.seats[at], amount=amount, all_in=amount == hand.stack[at])
+
+
+def _fit_deck(draft: Draft) -> bool:
+    """D2: the deck is counted after antes."""
+    hand = draft.hand
+    size = deck_size(hand.terms, hand.live())
+    if hand.street or size == hand.deck:
+        return False
+    hashes = draft.cards.restock(hand.deck_end, FULL_DECK[52 - size :], ())
+    draft.emit("deck_reshuffled", count=size, deck_commitments=hashes, reason="PLAYERS")
+    return True
+
+
+def _restock(draft: Draft) -> None:
+    """F3, F4: set-aside cards go back, the stub is shuffled and cut."""
+    hand = draft.hand
+    reason = "FLOP" if hand.street == 1 else "TURN" if hand.set_aside else "RIVER"
+    hashes = draft.cards.restock(hand.deck_end, hand.set_aside, hand.stub)
+    count = len(hand.set_aside) + len(hand.stub)
+    draft.emit("deck_reshuffled", count=count, deck_commitments=hashes, reason=reason)
 
 
 def _deal(draft: Draft) -> None:
     """The cards of the street (D4, D5, D7)."""
     hand = draft.hand
     street = hand.streets[hand.street]
+    if _fit_deck(draft):
+        return
     if street.board:
+        if hand.restock_at == hand.street:
+            _restock(draft)
         if hand.terms.burn and not hand.burnt:
             draft.emit("card_burnt", position=hand.stub[0])
         _deal_board(draft, street.board)
@@ -124,4 +174,5 @@ _STEPS: Final[dict[int, Callable[[Draft], None]]] = {
     DRAWING: _draw,
     BETTING: _end_round,
     SHOWDOWN: show_down,
+    POSTING: _post,
 }

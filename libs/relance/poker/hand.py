@@ -83,6 +83,7 @@ class Hand:
     round: int = 0
     received: int = 0
     burnt: bool = False
+    """Whether the next burn card lies there already (D5, F1, F5)."""
     silent: bool = False
     """Whether this street has no betting (D7)."""
 
@@ -124,6 +125,8 @@ class Hand:
     agreed: tuple[int, ...] = ()
     """Numbers of the pots that are split by agreement."""
 
+    asks_to_post: int = 0
+    """Bit mask of positions that are asked before they post (S7)."""
     asks_to_muck: int = 0
     """Bit mask of positions that want to be asked before a beaten hand is mucked (G14)."""
     turned_up: bool = False
@@ -132,8 +135,10 @@ class Hand:
     missed: tuple[tuple[int, bool, bool], ...] = ()
     rake: int = 0
     players_flop: int = 0
-    faults: tuple[int, ...] = ()
-    set_aside: int = NOBODY
+    set_aside: tuple[int, ...] = ()
+    """Cards that go back into the stub at the next reshuffle (F3, F4)."""
+    restock_at: int = NOBODY
+    """Street before which the stub is reshuffled (F3, F4)."""
     awarded: int = field(default=0)
 
     @property

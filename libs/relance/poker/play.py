@@ -13,7 +13,7 @@ from relance.poker.cards import parse
 from relance.poker.commands import Act, Timeout
 from relance.poker.draft import Context, Draft, envelope
 from relance.poker.flow import return_uncalled, run
-from relance.poker.hand import ACTIVE, BET, DRAW, NOBODY, SHOW, SPLIT, Hand
+from relance.poker.hand import ACTIVE, BET, DRAW, NOBODY, POST, SHOW, SPLIT, Hand
 from relance.poker.limits import NO_RAISE, raise_bounds
 from relance.poker.rejected import Rejected
 from relance.poker.settle import show_hand
@@ -52,15 +52,26 @@ def _one(
     table: Table, context: Context, hand: Hand, at: int, name: str, fields: dict[str, object]
 ) -> list[pb.TableEvent]:
     """The event of an action, and what follows. Somebody else to ask: one event, and nothing is copied."""
-    if name in _CLOSING and not hand.offering and not _closes(hand, at, name):
+    if name in _CLOSING and hand.asks == BET and not hand.offering and not _closes(hand, at, name):
         return [envelope(table, context, name, fields)]
     draft = Draft(table, context)
     if hand.offering and name not in {"split_answered", "folded"}:
         # P1: a check, a bet or an all-in refuses the offer.
         draft.emit("split_answered", seat=hand.seats[at], accepted=False)
     draft.emit(name, **fields)
+    if hand.asks == POST and name == "folded":
+        refuse_to_post(draft, at)
     run(draft)
     return draft.events
+
+
+def refuse_to_post(draft: Draft, at: int) -> None:
+    """S7: who does not post cannot stay."""
+    hand = draft.hand
+    seat = draft.table.seats[hand.seats[at]]
+    if not seat.leaving:
+        why = pb.LEAVE_REASON_REQUESTED
+        draft.emit("leave_requested", seat=seat.number, player=seat.player, reason=why)
 
 
 _CLOSING: Final = frozenset({"checked", "called", "folded", "bet_made", "raised"})
@@ -121,8 +132,7 @@ def _expect(hand: Hand, asks: int) -> None:
 
 def _fold(hand: Hand, at: int, command: Act) -> Event:
     """B16: folding is always offered; a bring-in is forced (G9)."""
-    _expect(hand, BET)
-    if hand.bring_in:
+    if hand.asks not in {BET, POST} or hand.bring_in:
         raise not_offered(hand)
     return "folded", {"seat": hand.seats[at], "reason": pb.FOLD_REASON_ACTION}
 
@@ -228,6 +238,13 @@ def _answer_offer(hand: Hand, at: int, command: Act) -> Event:
     return "split_answered", {"seat": hand.seats[at], "accepted": accepted}
 
 
+def _post(hand: Hand, at: int, command: Act) -> Event:
+    """S7."""
+    _expect(hand, POST)
+    amount = min(hand.terms.ante, hand.stack[at])
+    return "ante_posted", {"seat": hand.seats[at], "amount": amount, "all_in": amount == hand.stack[at]}
+
+
 _ACTIONS: Final[dict[int, Callable[[Hand, int, Act], Event]]] = {
     betting.FOLD: _fold,
     betting.CHECK: _check,
@@ -241,6 +258,7 @@ _ACTIONS: Final[dict[int, Callable[[Hand, int, Act], Event]]] = {
     betting.OFFER_SPLIT: _offer,
     betting.ACCEPT_SPLIT: _answer_offer,
     betting.REFUSE_SPLIT: _answer_offer,
+    betting.POST_: _post,
 }
 
 
@@ -255,6 +273,9 @@ def time_out(table: Table, command: Timeout, context: Context) -> list[pb.TableE
     draft.emit("timed_out", seat=seat, player=player)
     if hand.asks == SHOW:
         muck(draft, at)
+    elif hand.asks == POST:
+        draft.emit("folded", seat=seat, reason=pb.FOLD_REASON_TIMED_OUT)
+        refuse_to_post(draft, at)
     else:
         name, fields = _DEFAULTS[hand.asks](hand, at, command)
         if hand.offering and name in {"checked", "protection_used"}:

@@ -17,6 +17,7 @@ from relance.poker.hand import (
     FOLDED,
     FROZEN,
     NOBODY,
+    POST,
     SHOW,
     SHOWDOWN,
     SPLIT,
@@ -31,6 +32,18 @@ def street_dealt(hand: Hand, version: int) -> None:
     if hand.street == 1:
         hand.players_flop = hand.live()
     open_betting(hand, version)
+
+
+def next_post(hand: Hand, version: int) -> None:
+    """S7: who switched automatic posting off is asked in turn; the flow posts for the others."""
+    hand.asked = NOBODY
+    for at, posted in enumerate(hand.posted):
+        if not posted and hand.status[at] != FOLDED:
+            hand.turn = version
+            if hand.asks_to_post >> at & 1:
+                hand.asks, hand.asked = POST, at
+            return
+    hand.phase = DEALING
 
 
 def next_drawer(hand: Hand, version: int) -> None:
@@ -71,7 +84,7 @@ def close_street(hand: Hand, version: int) -> None:
     """On to the next street, or to the showdown."""
     hand.street += 1
     hand.received = 0
-    hand.burnt = hand.silent = hand.bring_in = False
+    hand.silent = hand.bring_in = False
     hand.asked = NOBODY
     if hand.street == len(hand.streets):
         hand.phase = SHOWDOWN

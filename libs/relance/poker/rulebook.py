@@ -10,6 +10,7 @@ from relance.api.events.v1 import events_pb2 as pb
 from relance.poker import commands as cmd
 from relance.poker import management, play, seating
 from relance.poker.draft import Context
+from relance.poker.faults import report_fault
 from relance.poker.rejected import Rejected
 from relance.poker.starting import start_hand
 from relance.poker.table import Table
@@ -43,7 +44,7 @@ def _start_hand(table: Table, command: cmd.StartHand, context: Context) -> list[
 
 _WHEN_CLOSED: Final = frozenset(
     {
-        *(cmd.TakeOver, cmd.Drain, cmd.TransferAnswered, cmd.Act, cmd.Timeout, cmd.LeaveSeat, cmd.ThrowAway),
+        *(cmd.TakeOver, cmd.Drain, cmd.TransferAnswered, cmd.Act, cmd.Timeout, cmd.LeaveSeat),
         *(cmd.ConnectionLost, cmd.ConnectionRestored, cmd.VoidHand, cmd.RecordRuling, cmd.ReportDealingFault),
     }
 )
@@ -72,4 +73,5 @@ _DECIDERS: Final[dict[type[Any], Decider]] = {
     cmd.StartHand: _start_hand,
     cmd.Act: play.act,
     cmd.Timeout: play.time_out,
+    cmd.ReportDealingFault: report_fault,
 }

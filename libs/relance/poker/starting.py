@@ -7,14 +7,11 @@ from relance.api.events.v1 import events_pb2 as pb
 from relance.poker.blinds import Plan, can_play, plan_hand
 from relance.poker.cards import FULL_DECK
 from relance.poker.draft import Context, Draft
-from relance.poker.flow import run
-from relance.poker.hand import FROZEN
+from relance.poker.flow import post_ante, run
+from relance.poker.hand import POSTING
 from relance.poker.rejected import Rejected
 from relance.poker.table import Table
-from relance.poker.terms import RULES_VERSION, Terms
-
-TABLE_DECKS = {2: 32, 3: 32, 4: 32, 5: 36, 6: 40, 7: 44, 8: 48}
-TALON_DECKS = {2: 32, 3: 32, 4: 32, 5: 40, 6: 44, 7: 48, 8: 52}
+from relance.poker.terms import RULES_VERSION, Terms, deck_size
 
 
 def ready_to_start(table: Table) -> bool:
@@ -34,6 +31,13 @@ def start_hand(table: Table, context: Context) -> list[pb.TableEvent]:
     if plan is None or terms is None:
         raise Rejected(reason_pb2.REASON_NOTHING_TO_CHANGE, "fewer than two players can be dealt in", {})
     draft = Draft(table, context)
+    while plan is not None and plan.big_blind and draft.table.seats[plan.big_blind].sit_out_next_big_blind:
+        seat = draft.table.seats[plan.big_blind]
+        why = pb.SIT_OUT_REASON_REQUESTED
+        draft.emit("player_sat_out", seat=seat.number, player=seat.player, reason=why)
+        plan = plan_hand(draft.table)
+    if plan is None:
+        return draft.events
     for seat in table.seats.values():
         if seat.held and not seat.reserved:
             draft.emit("chips_added", seat=seat.number, player=seat.player, amount=seat.held)
@@ -46,11 +50,6 @@ def start_hand(table: Table, context: Context) -> list[pb.TableEvent]:
         _blind(draft, post.seat, post.kind, post.amount)
     run(draft)
     return draft.events
-
-
-def deck_size(terms: Terms, players: int) -> int:
-    """Cards in the deck: the game's, or by the number of players dealt in (D1, D2)."""
-    return terms.game.deck or (TALON_DECKS if terms.talon else TABLE_DECKS)[players]
 
 
 def rake_label(table: Table) -> str:
@@ -90,12 +89,10 @@ def _open(draft: Draft, terms: Terms, plan: Plan) -> None:
 
 def _antes(draft: Draft, terms: Terms) -> None:
     """S3: antes before blinds."""
-    if not terms.ante:
-        return
     hand = draft.hand
-    for at, seat in enumerate(hand.seats):
-        amount = min(terms.ante, hand.stack[at])
-        draft.emit("ante_posted", seat=seat, amount=amount, all_in=amount == hand.stack[at])
+    if terms.ante and hand.phase != POSTING:
+        for at in range(len(hand.seats)):
+            post_ante(draft, at)
 
 
 def _blind(draft: Draft, seat: int, kind: pb.BlindKind.ValueType, amount: int) -> None:
@@ -104,5 +101,5 @@ def _blind(draft: Draft, seat: int, kind: pb.BlindKind.ValueType, amount: int) -
     at = hand.index[seat]
     stack = hand.stack[at]
     amount = min(amount, stack)
-    if amount and hand.status[at] != FROZEN:
+    if amount:
         draft.emit("blind_posted", seat=seat, kind=kind, amount=amount, all_in=amount == stack)

@@ -63,6 +63,15 @@ class Terms:
         return self.blinds[-1] if self.blinds else self.min_bet
 
 
+TABLE_DECKS: Final = {2: 32, 3: 32, 4: 32, 5: 36, 6: 40, 7: 44, 8: 48}
+TALON_DECKS: Final = {2: 32, 3: 32, 4: 32, 5: 40, 6: 44, 7: 48, 8: 52}
+
+
+def deck_size(terms: Terms, players: int) -> int:
+    """Cards in the deck: the game's, or by the number of players dealt in (D1, D2)."""
+    return terms.game.deck or (TALON_DECKS if terms.talon else TABLE_DECKS)[players]
+
+
 def terms_of(config: game_pb2.TableConfig) -> Terms:
     """Read a configuration. Raises Rejected FIELD_INVALID (metadata field, allowed) where it makes no game."""
     game = GAMES.get(config.game)
