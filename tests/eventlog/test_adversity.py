@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from itertools import pairwise
 from typing import TypeVar
 
 import asyncpg
@@ -85,6 +87,42 @@ async def test_two_processes_over_the_same_streams_leave_no_gap_and_no_half_appe
     await no_gap(admin)
     torn = await admin.fetch("SELECT append_id FROM log.event WHERE version > 1 GROUP BY 1 HAVING count(*) <> 3")
     assert torn == []
+
+
+async def test_take_overs_under_load_give_the_exact_head_and_shut_the_old_owner_out(
+    log_url: str, admin: asyncpg.Connection[asyncpg.Record], events: Events
+) -> None:
+    streams = [f"t-{i}" for i in range(8)]
+    acknowledged: list[tuple[str, int, int]] = []
+    refusals: list[str] = []
+
+    async def owns(log: PostgresLog, stream: str) -> None:
+        """Take over and append three at a time until fenced, a few times: only the fence may stop an owner."""
+        for _ in range(6):
+            try:
+                owner = await log.take_over(stream, (await log.streams([stream]))[0].fence)
+                head = owner.head
+                for _ in range(8):
+                    head = await log.append(stream, head, owner.fence, events(stream, head, 3, log.writer))
+                    acknowledged.append((stream, head, owner.fence))
+            except Fenced as error:
+                refusals.append(str(error))
+
+    async with AsyncExitStack() as stack:
+        logs = [await stack.enter_async_context(PostgresLog(log_url, f"p{i}", readers=3)) for i in range(3)]
+        for stream in streams:
+            await logs[0].create(stream, events(stream, 0))
+        await asyncio.gather(*(owns(log, stream) for stream in streams for log in logs))
+    assert [refusal for refusal in refusals if "the head is" in refusal] == []
+    await no_gap(admin)
+    written = await admin.fetch(
+        "SELECT stream, max(version) AS head, max(fence) AS fence, count(*) AS n FROM log.event WHERE version > 1"
+        " GROUP BY stream, append_id ORDER BY 1, 2"
+    )
+    assert {row["n"] for row in written} == {3}
+    assert [(row["stream"], row["head"], row["fence"]) for row in written] == sorted(acknowledged)
+    for earlier, later in pairwise(written):
+        assert earlier["stream"] != later["stream"] or earlier["fence"] <= later["fence"]
 
 
 async def test_a_locked_stream_delays_only_itself(
