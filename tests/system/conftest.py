@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import grpc
 import psutil
 import pytest
 
@@ -76,7 +77,7 @@ def wait_for(condition: Callable[[], bool], timeout: float, room: RunningRoom | 
         try:
             if condition():
                 return
-        except (RoomError, OSError):
+        except (RoomError, OSError, grpc.aio.AioRpcError):
             pass  # not there yet
         said = room.said() if room is not None else ""
         if time.monotonic() > deadline or (room is not None and room.process.poll() is not None):
