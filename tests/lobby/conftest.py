@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
@@ -22,6 +23,7 @@ from relance.api.table.v1 import table_pb2
 from relance.eventlog import MemoryLog
 from relance.lobby.serve import started
 from relance.lobby.settings import LobbySettings
+from relance.room.embedded import Postgres
 from relance.runtime.auth import SERVICE, Context, KeyRing, TokenSigner, require
 from relance.runtime.clock import SystemClock
 from relance.runtime.migrations import migrate
@@ -88,13 +90,40 @@ def keys(tmp_path: Path) -> Keys:
     return Keys(tmp_path)
 
 
+@pytest.fixture(scope="session")
+def migrated_url(postgres: Postgres) -> str:
+    """Owner's URL of a database with the lobby's schema, made once: making databases is what takes time."""
+    url = urlunsplit(urlsplit(postgres.url)._replace(path="/lobby_tests"))
+
+    async def make() -> None:
+        admin = await asyncpg.connect(postgres.url)
+        await admin.execute("DROP DATABASE IF EXISTS lobby_tests WITH (FORCE)")
+        await admin.execute("CREATE DATABASE lobby_tests")
+        await admin.close()
+        await migrate(url, "relance.lobby")
+        owner = await asyncpg.connect(url)
+        await owner.execute("ALTER ROLE relance_lobby LOGIN PASSWORD 'lobby'")
+        await owner.close()
+
+    asyncio.run(make())
+    return url
+
+
 @pytest_asyncio.fixture
-async def lobby_url(database_url: str) -> str:
-    """URL of the migrated database for the lobby's own role."""
-    await migrate(database_url, "relance.lobby")
-    owner = await asyncpg.connect(database_url)
-    await owner.execute("ALTER ROLE relance_lobby LOGIN PASSWORD 'lobby'")
+async def database_url(migrated_url: str) -> str:
+    """Owner's URL of the lobby's database, empty."""
+    owner = await asyncpg.connect(migrated_url)
+    tables = await owner.fetchval(
+        "SELECT string_agg(format('lobby.%I', tablename), ', ') FROM pg_tables WHERE schemaname = 'lobby'"
+    )
+    await owner.execute(f"TRUNCATE {tables}")
     await owner.close()
+    return migrated_url
+
+
+@pytest.fixture
+def lobby_url(database_url: str) -> str:
+    """URL of the database for the lobby's own role."""
     parts = urlsplit(database_url)
     return urlunsplit(parts._replace(netloc=f"relance_lobby:lobby@{parts.netloc.rpartition('@')[2]}"))
 

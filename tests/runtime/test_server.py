@@ -12,6 +12,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from prometheus_client import REGISTRY
 from pydantic import SecretStr
 
 from relance.api.common.v1 import reason_pb2
@@ -267,12 +268,16 @@ async def test_a_generic_handler_gets_and_gives_raw_bytes_behind_the_pipeline(tm
     ring.write_text(json.dumps({"keys": {"test-1": signer.entry("player")}}))
     settings = ServiceSettings(database_url=SecretStr("postgresql://nobody"), keyring=ring)
 
+    async def leave(requests: AsyncIterator[bytes], context: Context) -> None:
+        await context.abort(grpc.StatusCode.ABORTED, "too slow")
+
     async def echo(requests: AsyncIterator[bytes], context: Context) -> None:
         async for request in requests:
             await context.write(identity(context).player.encode() + b":" + request)
 
     async with Server(settings, keyring=KeyRing(ring)) as server:
-        server.add_handlers("relance.Test", {"Echo": grpc.stream_stream_rpc_method_handler(echo)})
+        stream = grpc.stream_stream_rpc_method_handler
+        server.add_handlers("relance.Test", {"Echo": stream(echo), "Leave": stream(leave)})
         async with grpc.aio.insecure_channel(await server.start()) as channel:
             token, _ = signer.sign("alice", ("player",), seconds=60)
             method: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream("/relance.Test/Echo")
@@ -281,6 +286,10 @@ async def test_a_generic_handler_gets_and_gives_raw_bytes_behind_the_pipeline(tm
             assert await call.read() == b"alice:one"
             await call.done_writing()
             assert await call.code() == grpc.StatusCode.OK
+            ended = channel.stream_stream("/relance.Test/Leave")(metadata=(("authorization", f"Bearer {token}"),))
+            assert await ended.code() == grpc.StatusCode.ABORTED
+            labels = {"method": "/relance.Test/Leave", "code": "ABORTED"}
+            assert REGISTRY.get_sample_value("relance_grpc_handled_total", labels) == 1
             code, refused = await refusal(method().read())
             assert code == grpc.StatusCode.UNAUTHENTICATED
             assert refused is not None

@@ -85,6 +85,7 @@ class Server:
         self._server = grpc.aio.server(options=list({**dict(_OPTIONS), **dict(options)}.items()))
         self._health = health_aio.HealthServicer()
         self._names: list[str] = []
+        self._dependent: tuple[str, ...] = ()
         health_methods = {"/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"}
         reflection_methods = {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"}
         self._pipeline = Pipeline(keyring, frozenset({*public, *health_methods, *reflection_methods}), deadline)
@@ -113,13 +114,13 @@ class Server:
 
     async def start(self) -> str:
         """Listen and serve; returns the address as others reach it. Raises ListenError."""
-        names = sorted(set(self._names))
+        self._dependent = (READINESS, *sorted(set(self._names)))
         for service in ("", LIVENESS):
             await self._health.set(service, _SERVING)
-        for service in (READINESS, *names):
+        for service in self._dependent:
             await self._health.set(service, _NOT_SERVING)
         self.add(health_pb2_grpc.add_HealthServicer_to_server, self._health)
-        seen = [*names, "grpc.health.v1.Health", reflection.SERVICE_NAME]
+        seen = [*self._dependent[1:], "grpc.health.v1.Health", reflection.SERVICE_NAME]
         self.add(reflection_pb2_grpc.add_ServerReflectionServicer_to_server, reflection_aio.ReflectionServicer(seen))
         host, _, _ = self._settings.listen.rpartition(":")
         try:
@@ -144,9 +145,8 @@ class Server:
             away = [name for name, answer in zip(self._checks, answers, strict=True) if not answer]
             log.info("ready" if ready else "not ready", away=away)
             self._ready = ready
-        for service in (READINESS, *sorted(set(self._names))):
-            if service not in {"grpc.health.v1.Health", reflection.SERVICE_NAME}:
-                await self._health.set(service, _SERVING if ready else _NOT_SERVING)
+        for service in self._dependent:
+            await self._health.set(service, _SERVING if ready else _NOT_SERVING)
         return ready
 
     async def _keep_checking(self) -> None:
