@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.eventlog.errors import Fenced, StreamExists, Unavailable
-from relance.eventlog.port import Appended, Ownership, Silence, Snapshot, StreamInfo, check_append
+from relance.eventlog.port import Appended, Ownership, Silence, Snapshot, StreamInfo, check_append, check_name
 
 
 @dataclass(slots=True)
@@ -90,6 +90,7 @@ class MemoryLog:
 
     async def create(self, stream: str, events: Sequence[TableEvent]) -> Ownership:
         """See EventLog."""
+        check_name(stream)
         check_append(stream, 0, events)
         await self._up.wait()
         if stream in self._store.streams:

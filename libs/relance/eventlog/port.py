@@ -181,13 +181,19 @@ class EventLog(Protocol):
         """Have `changed(connected)` called on every loss and return of the store."""
 
 
-def check_append(stream: str, expected: int, events: Sequence[TableEvent]) -> None:
-    """Hold an append to the stream's numbering. Raises ValueError: a bug of the caller."""
+def check_name(stream: str) -> None:
+    """Hold a new stream to the form of names. Raises ValueError."""
     if not STREAM_NAME.fullmatch(stream):
         raise ValueError(f"stream name {stream!r}: 1 to 40 of a-z, 0-9 and - are accepted")
+
+
+def check_append(stream: str, expected: int, events: Sequence[TableEvent]) -> None:
+    """Hold an append to the stream's numbering. Raises ValueError: a bug of the caller."""
     if not 1 <= len(events) <= MAX_APPEND:
         raise ValueError(f"append of {len(events)} events to {stream}: 1 to {MAX_APPEND} are accepted")
-    for version, event in enumerate(events, expected + 1):
+    version = expected
+    for event in events:
+        version += 1
         if event.version != version or event.table != stream:
             raise ValueError(
                 f"event {event.version} of table {event.table!r} in the place of {stream} version {version}: "

@@ -23,7 +23,7 @@ from relance.eventlog.commit import (
     outcome_unknown,
 )
 from relance.eventlog.errors import Fenced, StreamExists, Unavailable, UnsafeDatabase
-from relance.eventlog.port import Appended, Ownership, StreamInfo, check_append
+from relance.eventlog.port import Appended, Ownership, StreamInfo, check_append, check_name
 from relance.eventlog.tables import PostgresBeats, PostgresMarks, PostgresSnapshots
 
 T = TypeVar("T")
@@ -102,6 +102,7 @@ class PostgresLog:
 
     async def create(self, stream: str, events: Sequence[TableEvent]) -> Ownership:
         """See EventLog."""
+        check_name(stream)
         check_append(stream, 0, events)
         claim = self._ids()
         hands = [event.hand for event in events]
