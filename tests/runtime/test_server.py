@@ -286,8 +286,8 @@ async def test_a_generic_handler_gets_and_gives_raw_bytes_behind_the_pipeline(tm
             assert await call.read() == b"alice:one"
             await call.done_writing()
             assert await call.code() == grpc.StatusCode.OK
-            ended = channel.stream_stream("/relance.Test/Leave")(metadata=(("authorization", f"Bearer {token}"),))
-            assert await ended.code() == grpc.StatusCode.ABORTED
+            leaving: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream("/relance.Test/Leave")
+            assert await leaving(metadata=(("authorization", f"Bearer {token}"),)).code() == grpc.StatusCode.ABORTED
             labels = {"method": "/relance.Test/Leave", "code": "ABORTED"}
             assert REGISTRY.get_sample_value("relance_grpc_handled_total", labels) == 1
             code, refused = await refusal(method().read())

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine
 from itertools import count
 from time import perf_counter
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import grpc
 import structlog
@@ -34,8 +34,6 @@ REQUEST_ID_KEY = "x-request-id"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _PROCESS = secrets.token_hex(4)
 _numbers = count(1)
-
-_NAMES = {code.value[0]: code.name for code in grpc.StatusCode}
 
 _kept: set[asyncio.Task[Any]] = set()
 
@@ -164,8 +162,7 @@ class Pipeline:
                 auth.enter(self._keyring.verify(auth.bearer(authorization)))
             return await call()
         except grpc.aio.AbortError:
-            # The handler ended its stream itself. The code is a number, whatever the stubs say.
-            code = _NAMES.get(cast(int, context.code()), "UNKNOWN")
+            code = context.code().name  # the handler ended its stream itself
             raise
         except asyncio.CancelledError:
             code = grpc.StatusCode.CANCELLED.name
