@@ -2,7 +2,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := run
-.PHONY: run test drill bench setup check lint types contracts buf protos image lock clean help
+.PHONY: run test oracle drill bench setup check lint types contracts buf protos image lock clean help
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -16,6 +16,9 @@ run: .venv/.ready ## Set up and run a room; ARGS="--help" shows the options
 
 test: .venv/.ready-dev ## Set up and run all tests
 	@$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
+
+oracle: .venv/.ready-dev ## Play random hands against PokerKit; HANDS=5000, ARGS="--game nl-holdem"
+	@$(BIN)/python -m tests.poker.oracle --hands $(or $(HANDS),2000) $(ARGS)
 
 drill: .venv/.ready ## Kill a room in the middle of its hands and account for every cent
 	@$(BIN)/relance drill $(ARGS)
