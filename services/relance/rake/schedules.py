@@ -19,25 +19,12 @@ ON CONFLICT DO NOTHING RETURNING version
 """
 _ASKED = "SELECT body FROM rake.schedule WHERE put_by = $1 AND request_id = $2"
 
-_SEEDED_BY = "house"
-
 
 class Schedules:
-    """The schedules in the database."""
+    """The houses' schedules: versions put into the database, before them the houses' own."""
 
     def __init__(self, pool: Pool, clock: Clock) -> None:
         self._pool, self._clock = pool, clock
-
-    async def seed(self) -> None:
-        """Put the houses' own schedules where they are not there yet."""
-        now = self._clock.now_us()
-        for name in HOUSES:
-            rake = load(name).rake
-            for band in rake.bands:
-                made = RakeSchedule(id=name, version=rake.version, band=band.id, tiers=band.tiers)
-                await self._pool.execute(
-                    _INSERT, name, band.id, rake.version, made.SerializeToString(), _SEEDED_BY, now, ""
-                )
 
     async def get(self, request: rake_pb2.GetScheduleRequest) -> RakeSchedule:
         """The newest version of the band that stakes fall into (K7). Raises Refused or Rejected SCHEDULE_NOT_FOUND."""
@@ -46,8 +33,7 @@ class Schedules:
         validation.enum(request.limit, game_pb2.Limit, "limit")
         validation.enum(request.currency, game_pb2.Currency, "currency")
         own = schedule_for(load(request.house), request.limit, request.low_limit, request.currency)
-        body = await self._pool.fetchval(_NEWEST, own.id, own.band)
-        return own if body is None else RakeSchedule.FromString(body)
+        return await self._newest(own)
 
     async def put(self, schedule: RakeSchedule, operator: str, request_id: str) -> RakeSchedule:
         """A new version of a band, exactly one above the newest; asked again it answers the same.
@@ -67,10 +53,7 @@ class Schedules:
                         request_id=request_id,
                     )
                 return schedule
-            newest = await self._pool.fetchval(_NEWEST, schedule.id, schedule.band)
-            if newest is None:
-                raise _unknown(f"{schedule.id}/{schedule.band}")
-            expected = RakeSchedule.FromString(newest).version + 1
+            expected = (await self._newest(_own(schedule))).version + 1
             if schedule.version != expected:
                 raise Refused(
                     reason_pb2.REASON_SCHEDULE_VERSION,
@@ -82,6 +65,22 @@ class Schedules:
             )
             if put is not None:
                 return schedule
+
+    async def _newest(self, own: RakeSchedule) -> RakeSchedule:
+        """The newest version of a band whose first one is `own`."""
+        body = await self._pool.fetchval(_NEWEST, own.id, own.band)
+        put = own if body is None else RakeSchedule.FromString(body)
+        return put if put.version > own.version else own
+
+
+def _own(schedule: RakeSchedule) -> RakeSchedule:
+    """The house's own version of a band. Raises Refused SCHEDULE_NOT_FOUND."""
+    if schedule.id in HOUSES:
+        rake = load(schedule.id).rake
+        for band in rake.bands:
+            if band.id == schedule.band:
+                return RakeSchedule(id=schedule.id, version=rake.version, band=band.id, tiers=band.tiers)
+    raise _unknown(f"{schedule.id}/{schedule.band}")
 
 
 def _unknown(name: str) -> Refused:

@@ -61,22 +61,10 @@ async def started(settings: RakeSettings, clock: Clock) -> AsyncIterator[Server]
         server.add(rake_pb2_grpc.add_RakeServiceServicer_to_server, RakeService(pool, schedules))
         async with asyncio.TaskGroup() as group:
             await server.start()
-            working = [group.create_task(_seed(pool, schedules, clock)), group.create_task(follower.run()),
-                       group.create_task(collector.run())]  # fmt: skip
+            working = [group.create_task(follower.run()), group.create_task(collector.run())]
             yield server
             for task in working:
                 task.cancel()
-
-
-async def _seed(pool: database.Pool, schedules: Schedules, clock: Clock) -> None:
-    """The houses' schedules, as soon as the database can take them."""
-    while True:
-        await database.wait(pool)
-        try:
-            return await schedules.seed()
-        except database.OUTAGE as error:
-            log.info("schedules not seeded", error=type(error).__name__)
-            await clock.sleep(1.0)
 
 
 def _alarm(table: str, error: Exception) -> None:

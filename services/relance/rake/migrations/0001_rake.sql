@@ -5,7 +5,8 @@ DO $$ BEGIN CREATE ROLE relance_audit NOLOGIN; EXCEPTION WHEN duplicate_object O
 
 CREATE SCHEMA rake;
 
--- A band of a house's schedule in one version: a serialised RakeSchedule. Never changed: a change is a new version.
+-- A band of a house's schedule in a version that an operator put: a serialised RakeSchedule. Never changed: a change
+-- is a new version. The first version of each band is the house's own and comes with the program.
 CREATE TABLE rake.schedule (
     id         text NOT NULL,
     band       text NOT NULL,
@@ -16,7 +17,7 @@ CREATE TABLE rake.schedule (
     request_id text NOT NULL,
     PRIMARY KEY (id, band, version)
 );
-CREATE UNIQUE INDEX schedule_request ON rake.schedule (put_by, request_id) WHERE request_id <> '';
+CREATE UNIQUE INDEX schedule_request ON rake.schedule (put_by, request_id);
 
 -- How far the events of each table were taken in.
 CREATE TABLE rake.followed (
