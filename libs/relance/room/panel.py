@@ -96,9 +96,10 @@ class LivePanel:
 
     def show(self, figures: Figures | None, processes: Sequence[ProcessLine], audit: str) -> None:
         """Draw the room."""
-        self._parts = [_services(processes), Text(f"last audit: {audit}", "bold")]
+        # What matters most comes first: a terminal that is too low cuts the end off.
+        self._parts = [Text(f"last audit: {audit}", "bold"), _services(processes)]
         if figures is not None:
-            self._parts[1:1] = [_tables(figures), Text(totals(figures), "bold")]
+            self._parts = [Text(totals(figures), "bold"), *self._parts, _tables(figures)]
         self._draw()
 
     def close(self) -> None:
@@ -107,7 +108,7 @@ class LivePanel:
 
     def _draw(self) -> None:
         news = Text("\n".join(self._sentences), "dim", overflow="ellipsis")
-        self._live.update(Box(Group(*self._parts, news), title="Relance", subtitle=HINT), refresh=True)
+        self._live.update(Box(Group(*self._parts, news), title=f"Relance: {HINT}"), refresh=True)
 
 
 def display(console: Console) -> Display:
