@@ -49,6 +49,7 @@ from relance.table.clocks import Clocks
 from relance.table.host import Host, closed
 from relance.table.mail import MAILBOX, Answer, Mail, Mailbox, Reply, nobody
 from relance.table.streams import Stream
+from relance.table.timers import NEVER
 
 log = structlog.get_logger(__name__)
 
@@ -89,7 +90,7 @@ class Actor:
         self.state = State.RUNNING
         self.why: Refused | None = None
         """What commands are answered with when it does not run."""
-        self.timer_at = 0.0
+        self.timer_at = NEVER
         self._deck: CardSource | None = None
         self._clocks = Clocks()
         self._saved = table.version  # of the newest snapshot
@@ -139,7 +140,7 @@ class Actor:
 
     def drain(self, *, void: bool) -> None:
         """Give the table up: between hands, or with a hand that is still running voided."""
-        self._clocks.starts = 0.0
+        self._clocks.starts = NEVER
         self.tell(Drain(void))
 
     def due(self, now: float) -> None:
@@ -209,12 +210,12 @@ class Actor:
             self._settle_connection(self._changed.pop())
         elif (mail := self._mail.take()) is not None:
             self._decide(mail.command, mail.request, mail.answer)
-        elif clocks.starts and now >= clocks.starts:
-            clocks.starts = 0.0
+        elif now >= clocks.starts:
+            clocks.starts = NEVER
             self._deck = self.host.deck(self.table)
             self._decide(StartHand(), None, nobody)
-        elif clocks.reconnect and now >= clocks.reconnect:
-            clocks.reconnect = 0.0
+        elif now >= clocks.reconnect:
+            clocks.reconnect = NEVER
             self._changed = {seat.player for seat in self.table.seats.values() if seat.connected}
         else:
             self._changed = None
@@ -342,7 +343,7 @@ class Actor:
         if self.state is not State.RUNNING or self._appending is not None:
             return
         when = self._clocks.next()
-        if when:
+        if when != NEVER:
             self.host.timers.at(max(when, now), self)
 
     def _prompt_bytes(self, asked: Prompt) -> bytes:

@@ -1,6 +1,8 @@
-"""The times that a table waits for, in seconds of the clock's `monotonic`. 0.0 = not waited for."""
+"""The times that a table waits for, in seconds of the clock's `monotonic`."""
 
 from __future__ import annotations
+
+from relance.table.timers import NEVER
 
 
 class Clocks:
@@ -12,16 +14,16 @@ class Clocks:
 
     def __init__(self) -> None:
         self.turn = 0
-        self.starts = 0.0
-        self.reconnect = 0.0
-        self._ended = 0.0
+        self.starts = NEVER
+        self.reconnect = NEVER
+        self._ended = -NEVER
         self._deadline = 0.0
         self._left = 0.0
         self._still = False
 
     def ask(self, turn: int, seconds: float, now: float) -> None:
         """The clock of a new prompt begins."""
-        self.turn, self.starts = turn, 0.0
+        self.turn, self.starts = turn, NEVER
         self._deadline, self._left = now + seconds, seconds
 
     def hand_ended(self, now: float) -> None:
@@ -30,12 +32,12 @@ class Clocks:
 
     def may_start(self, pause: float, now: float) -> None:
         """A hand can be started: at once, or when the pause after the hand before is over."""
-        if not self.starts:
-            self.starts = max(now, self._ended + pause) if self._ended else now
+        if self.starts == NEVER:
+            self.starts = max(now, self._ended + pause)
 
     def stop(self) -> None:
         """Nothing is waited for any more."""
-        self.turn, self.starts, self.reconnect = 0, 0.0, 0.0
+        self.turn, self.starts, self.reconnect = 0, NEVER, NEVER
 
     def stand_still(self, now: float) -> None:
         """Keep what is left of the prompt's time."""
@@ -58,6 +60,5 @@ class Clocks:
         return bool(self.turn) and now >= self._deadline and (received is None or received >= self._deadline)
 
     def next(self) -> float:
-        """The next time that matters; 0.0: none."""
-        first = self._deadline if self.turn else self.starts
-        return min(first, self.reconnect) if first and self.reconnect else first or self.reconnect
+        """The next time that matters."""
+        return min(self._deadline if self.turn else self.starts, self.reconnect)

@@ -22,6 +22,7 @@ from relance.table.mail import Mail, Outcome
 from relance.table.resume import missed
 from relance.table.streams import Stream
 from relance.table.tables import Tables
+from relance.table.timers import NEVER
 
 SERVER_VERSION = package_version("relance")
 MAX_PENDING = 16
@@ -93,7 +94,7 @@ class _Session:
         self._keyring = keyring
         self._name = f"tables/{actor.id}"
         self.pending = 0
-        self.timer_at = 0.0
+        self.timer_at = NEVER
         self._watch_token()
 
     def _watch_token(self) -> None:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from typing import Protocol
 
 from relance.runtime.clock import Clock, Timer
 
+NEVER = math.inf
+
 
 class Timed(Protocol):
-    """Something that wants to be called at a time. `timer_at` is for Timers alone: its live entry; 0.0 = none."""
+    """Something that wants to be called at a time. `timer_at` is for Timers alone: its live entry, NEVER at first."""
 
     timer_at: float
 
@@ -33,11 +36,11 @@ class Timers:
         self._heap: list[tuple[float, int, Timed]] = []
         self._number = itertools.count()
         self._armed: Timer | None = None
-        self._armed_for = 0.0
+        self._armed_for = NEVER
 
     def at(self, when: float, timed: Timed) -> None:
         """Call `timed.due` at `when` or before that: it must look at its own times."""
-        if timed.timer_at and timed.timer_at <= when:
+        if timed.timer_at <= when:
             return
         timed.timer_at = when
         heapq.heappush(self._heap, (when, next(self._number), timed))
@@ -56,9 +59,9 @@ class Timers:
         while self._heap and self._heap[0][0] <= now:
             when, _, timed = heapq.heappop(self._heap)
             if timed.timer_at == when:
-                timed.timer_at = 0.0
+                timed.timer_at = NEVER
                 timed.due(now)
-        if self._heap and self._armed is None:
+        if self._heap and (self._armed is None or self._heap[0][0] < self._armed_for):
             self._arm(self._heap[0][0])
 
     def stop(self) -> None:
