@@ -35,7 +35,8 @@ DIFFERENCES = {
     "first winner or half, after joining pots that only beaten hands kept apart",
     "B16": "betting is over when one player can act and owes nothing; PokerKit asks. A raise is offered while another "
     "player can act; PokerKit wants one who can match more than the bet",
-    "D7": "no betting on a community seventh card; PokerKit bets (there everyone checks)",
+    "D7": "a stub too short for the seventh street gives one community card and no betting; PokerKit shuffles folded "
+    "cards in first, and bets (there everyone checks)",
     "G9": "who is all-in for the ante cannot bring in, who has no more than the bring-in cannot complete; PokerKit "
     "lets them; others face the full bring-in when it is short",
     "G10": "the highest showing hand among those who can act opens; PokerKit counts all-in players too",
@@ -159,6 +160,8 @@ class Follower:
             case "cards_dealt":
                 state.deal_hole(event.cards_dealt.down + event.cards_dealt.up, self._at(event.cards_dealt.seat))
             case "board_dealt":
+                if self.game.stud and not state.can_deal_board():
+                    self._differ("D7", "a community card, there none")
                 state.deal_board(event.board_dealt.cards)
                 while self.game.stud and state.actor_index is not None:
                     self.report.differences["D7"] += 1
