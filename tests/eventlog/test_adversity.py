@@ -358,6 +358,26 @@ async def test_the_services_role_owns_nothing(admin: asyncpg.Connection[asyncpg.
     assert owned == 0
 
 
+async def test_an_auditor_reads_the_log_and_writes_nothing(
+    log: PostgresLog, log_url: str, admin: asyncpg.Connection[asyncpg.Record], events: Events
+) -> None:
+    await log.create("t-1", events("t-1", 0, 2))
+    await admin.execute("DROP ROLE IF EXISTS auditor_test")
+    await admin.execute("CREATE ROLE auditor_test LOGIN PASSWORD 'secret' IN ROLE relance_audit")
+    place = log_url.rpartition("@")[2]
+    async with PostgresLog(f"postgresql://auditor_test:secret@{place}", "auditor") as audit:
+        assert await audit.read("t-1") == events("t-1", 0, 2)
+        for write in (
+            lambda: audit.append("t-1", 2, 1, events("t-1", 2)),
+            lambda: audit.create("t-2", events("t-2", 0)),
+            lambda: audit.take_over("t-1", 1),
+            audit.snapshots.delete_all,
+        ):
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                await write()
+    assert await log.append("t-1", 2, 1, events("t-1", 2)) == 3
+
+
 @pytest.mark.parametrize("setting", ["synchronous_commit", "fsync", "full_page_writes"])
 async def test_a_database_that_may_lose_commits_is_refused(
     log_url: str, admin: asyncpg.Connection[asyncpg.Record], setting: str

@@ -110,8 +110,9 @@ class Beats(Protocol):
 class EventLog(Protocol):
     """Streams of TableEvent, each written by one owner at a time.
 
-    Writing calls ride out an outage of the store and answer when the outcome is certain; reading calls raise
-    Unavailable instead. Nothing is acknowledged before it is durable.
+    Writing calls ride out an outage of the store and answer when the outcome is certain; they go on when their
+    caller stops waiting, who then does not know it. Reading calls raise Unavailable instead. Nothing is acknowledged
+    before it is durable.
     """
 
     @property

@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 PAGE = 5_000
 """Events in a page of a replay."""
+READ_TOGETHER = 200
+"""Streams read by one statement, which has to keep within the timeout."""
 _END = 2**63 - 1
 
 
@@ -173,10 +175,15 @@ class PostgresLog:
     async def read_all(self, after: Mapping[str, int]) -> dict[str, list[bytes]]:
         """See EventLog."""
         found: dict[str, list[bytes]] = {stream: [] for stream in after}
-        streams, versions = list(after), list(after.values())
-        for stream, body in await self._reading(lambda c: c.fetch(sql.READ_ALL, streams, versions)):
-            found[stream].append(body)
+        wanted = list(after.items())
+        for start in range(0, len(wanted), READ_TOGETHER):
+            some = wanted[start : start + READ_TOGETHER]
+            for stream, body in await self._read_together(*zip(*some, strict=True)):
+                found[stream].append(body)
         return found
+
+    async def _read_together(self, streams: Sequence[str], after: Sequence[int]) -> list[asyncpg.Record]:
+        return await self._reading(lambda c: c.fetch(sql.READ_ALL, streams, after))
 
     async def read_appends(self, stream: str, after: int, limit: int) -> list[Appended]:
         """See EventLog."""
