@@ -112,7 +112,7 @@ class Follower:
         assert hand is not None
         self.report.prompts += 1
         if state.actor_index != hand.asked:
-            self._differ(self._why_other_actor(), f"seat {asked.seat} is asked, there {state.actor_index}")
+            self._open_there_too(hand, f"seat {asked.seat} is asked, there {state.actor_index}")
         bring_in = playing.BRING_IN in offer.actions
         call = state.effective_bring_in_amount if bring_in else state.checking_or_calling_amount
         if call != offer.call:
@@ -212,12 +212,18 @@ class Follower:
             return "G9" if short else ""
         return "B9" if self.stacks[hand.index[hand.big_blind]] - self.ante < LOW else ""
 
-    def _why_other_actor(self) -> str:
-        hand = self.hand
-        assert hand is not None
-        if self.game.stud and ALL_IN in hand.status and hand.current <= BRING_IN:
-            return "G10" if hand.street else "G9"
-        return self._short_post()
+    def _open_there_too(self, hand: Hand, what: str) -> None:
+        """G9, G10: let the round begin there with who opens by PokerKit's own measure of those able to act."""
+        state = self.state
+        able = [at for at, status in enumerate(hand.status) if status == ACTIVE]
+        spoken = any(faced >= 0 for faced in hand.faced)
+        if not self.game.stud or spoken or ALL_IN not in hand.status:
+            self._differ(self._short_post(), what)
+        if self.game.opener(state, able) != hand.asked or set(able) != set(state.actor_indices):
+            raise Unlisted(what)
+        self.report.differences["G10" if hand.street else "G9"] += 1
+        state.actor_indices.rotate(-state.actor_indices.index(hand.asked))
+        state.opener_index = hand.asked
 
     def _why_other_bounds(self, ours: tuple[int, int], theirs: int) -> str:
         hand = self.hand

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from pokerkit import (
     Automation,
+    Card,
     Deck,
     FixedLimitBadugi,
     FixedLimitDeuceToSevenLowballTripleDraw,
@@ -19,9 +20,12 @@ from pokerkit import (
     FixedLimitSevenCardStud,
     FixedLimitSevenCardStudHighLowSplitEightOrBetter,
     FixedLimitTexasHoldem,
+    Lookup,
     NoLimitTexasHoldem,
+    Opening,
     PotLimitOmahaHoldem,
     State,
+    Suit,
 )
 from pokerkit.games import (
     FixedLimitPokerMixin,
@@ -33,6 +37,7 @@ from pokerkit.games import (
     UnfixedLimitHoldem,
 )
 from pokerkit.hands import StandardHighHand
+from pokerkit.state import _HighHandOpeningLookup, _LowHandOpeningLookup
 
 from relance.api.common.v1 import game_pb2
 
@@ -42,6 +47,7 @@ AUTOMATIONS = (
     Automation.BLIND_OR_STRADDLE_POSTING,
     Automation.RUNOUT_COUNT_SELECTION,
 )
+_HIGH_SHOWING, _LOW_SHOWING = _HighHandOpeningLookup(), _LowHandOpeningLookup()
 SMALL, LOW, HIGH, BRING_IN = 50, 100, 200, 30
 
 
@@ -89,6 +95,21 @@ class OracleGame:
             return game_pb2.Stakes(ante=ante, bring_in=BRING_IN, low_limit=LOW, high_limit=HIGH)
         return game_pb2.Stakes(blinds=(SMALL, LOW), ante=ante, high_limit=HIGH if self.sizes else 0)
 
+    def opener(self, state: State, able: Sequence[int]) -> int:
+        """Who opens a stud round there, if only these players are looked at (G9, G10)."""
+        street = state.street
+        assert street is not None
+        up = {at: tuple(state.get_up_cards(at)) for at in able}
+        match street.opening:
+            case Opening.LOW_CARD:
+                return min(able, key=lambda at: _rank_and_suit(_HighHandOpeningLookup, up[at][0]))
+            case Opening.HIGH_CARD:
+                return max(able, key=lambda at: _rank_and_suit(_LowHandOpeningLookup, up[at][0]))
+            case Opening.HIGH_HAND:
+                return max(able, key=lambda at: (_HIGH_SHOWING.get_entry(up[at]), -at))
+            case _:
+                return min(able, key=lambda at: (_LOW_SHOWING.get_entry(up[at]), at))
+
     def state(self, ante: int, stacks: Sequence[int]) -> State:
         """The hand there, before the first card."""
         poker = self.build(ante)
@@ -99,6 +120,10 @@ class OracleGame:
             streets[1] = replace(streets[1], min_completion_betting_or_raising_amount=HIGH)
         poker.streets = tuple(streets)
         return poker(tuple(stacks), len(stacks))
+
+
+def _rank_and_suit(lookup: type[Lookup], card: Card) -> tuple[int, Suit]:
+    return lookup.rank_order.index(card.rank), card.suit
 
 
 def _blinds(kind: Callable[..., Poker], *sizes: int) -> Callable[[int], Poker]:
