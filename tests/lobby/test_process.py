@@ -105,6 +105,23 @@ def test_a_key_file_that_is_missing_is_exit_code_2_without_a_traceback(keys: Key
     assert "Traceback" not in ended.stdout + ended.stderr
 
 
+def test_a_database_that_was_not_migrated_is_exit_code_2_and_says_what_is_missing(
+    keys: Keys, postgres: Postgres
+) -> None:
+    ended = command("serve", environment(keys, RELANCE_DATABASE_URL=postgres.url))
+    assert ended.returncode == 2
+    assert 'relation \\"lobby.' in ended.stdout
+    assert "Traceback" not in ended.stdout + ended.stderr
+
+
+def test_a_password_that_is_wrong_is_exit_code_2_and_does_not_show(keys: Keys, postgres: Postgres) -> None:
+    url = postgres.url.replace("://relance:", "://relance:hunter2")
+    ended = command("serve", environment(keys, RELANCE_DATABASE_URL=url))
+    assert ended.returncode == 2
+    assert "authentication failed" in ended.stdout
+    assert "hunter2" not in ended.stdout + ended.stderr
+
+
 def test_the_database_may_be_away_at_the_start_and_later(keys: Keys, server: Postgres) -> None:
     url = server.url
     assert command("migrate", environment(keys, RELANCE_MIGRATE_URL=url)).returncode == 0

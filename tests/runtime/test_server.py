@@ -289,7 +289,9 @@ async def test_a_generic_handler_gets_and_gives_raw_bytes_behind_the_pipeline(tm
             leaving: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream("/relance.Test/Leave")
             assert await leaving(metadata=(("authorization", f"Bearer {token}"),)).code() == grpc.StatusCode.ABORTED
             labels = {"method": "/relance.Test/Leave", "code": "ABORTED"}
-            assert REGISTRY.get_sample_value("relance_grpc_handled_total", labels) == 1
+            async with asyncio.timeout(5):
+                while REGISTRY.get_sample_value("relance_grpc_handled_total", labels) != 1:  # noqa: ASYNC110
+                    await asyncio.sleep(0)
             code, refused = await refusal(method().read())
             assert code == grpc.StatusCode.UNAUTHENTICATED
             assert refused is not None

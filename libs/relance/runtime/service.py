@@ -15,6 +15,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
+import asyncpg
 import click
 import structlog
 import uvloop
@@ -30,6 +31,18 @@ log = structlog.get_logger(__name__)
 S = TypeVar("S", bound=ServiceSettings)
 
 UNUSABLE = 2
+
+_UNUSABLE = (
+    KeyRingError,
+    ListenError,
+    UnfitDatabase,
+    migrations.MigrationError,
+    # The server lacks the role, the database or the schema: somebody has to migrate, or to mend the settings.
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.InvalidSchemaNameError,
+    asyncpg.UndefinedTableError,
+)
 
 _LAST_SECONDS = 5.0  # what a process may take beyond its drain
 
@@ -97,14 +110,22 @@ async def _until_stopped(main: Callable[[asyncio.Event], Awaitable[None]], drain
     except asyncio.CancelledError:
         log.error("stopped before the drain was over")
         return 1
-    except (KeyRingError, ListenError, UnfitDatabase, migrations.MigrationError) as error:
-        log.error("cannot serve", text=str(error))
-        return UNUSABLE
     except Exception as error:  # the boundary of the process
+        cause = _cause(error)
+        if isinstance(cause, _UNUSABLE):
+            log.error("cannot serve", text=str(cause), error=type(cause).__name__)
+            return UNUSABLE
         log.error("fault", exc_info=error)
         return 1
     log.info("ended")
     return 0
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What is inside groups of one: a task's error, raised by its group."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
 
 
 async def _awaited(work: Awaitable[None]) -> None:

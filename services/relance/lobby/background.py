@@ -18,6 +18,15 @@ log = structlog.get_logger(__name__)
 _CLEAN_SECONDS = 300.0
 
 
+async def confirm(pool: Pool) -> None:
+    """Wait for the database and return once it has shown that it is the lobby's.
+
+    Raises what asyncpg says of a wrong password, a missing role, database or schema: waiting would not mend them.
+    """
+    await database.wait(pool)
+    await projection.confirm(pool)
+
+
 async def follow(pool: Pool, tables: TableProcesses, client: Client) -> None:
     """Keep the catalogue up to date, for ever. A table whose events cannot be taken in is left as it was."""
 

@@ -32,6 +32,7 @@ INSERT INTO lobby.played AS p ("table", minute, hands, pots, flops, flop_players
 ON CONFLICT ("table", minute) DO UPDATE SET hands = p.hands + excluded.hands, pots = p.pots + excluded.pots,
     flops = p.flops + excluded.flops, flop_players = p.flop_players + excluded.flop_players
 """
+_CONFIRM = "SELECT FROM lobby.followed, lobby.game_table LIMIT 0"
 _CLEAN = "DELETE FROM lobby.played WHERE minute < $1"
 
 
@@ -155,6 +156,11 @@ async def apply(connection: Connection, events: Sequence[TableEvent]) -> None:
         row.apply(event)
     await _save(connection, row)
     await protections.settle(connection, row.table, row.uses, row.voided, row.ended)
+
+
+async def confirm(pool: Pool) -> None:
+    """Raises asyncpg's UndefinedTableError where the schema is missing."""
+    await pool.execute(_CONFIRM)
 
 
 async def clean(pool: Pool, now_us: int) -> None:

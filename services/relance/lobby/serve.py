@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from relance.api.lobby.v1 import lobby_pb2_grpc
 from relance.lobby.accounts import Accounts
-from relance.lobby.background import follow, keep_clean
+from relance.lobby.background import confirm, follow, keep_clean
 from relance.lobby.catalogue import Catalogue
 from relance.lobby.handlers import PUBLIC, LobbyService, ProtectionService
 from relance.lobby.passwords import Passwords
@@ -62,11 +62,11 @@ async def started(settings: LobbySettings, clock: Clock) -> AsyncIterator[Server
         )
         server.add(lobby_pb2_grpc.add_ProtectionServiceServicer_to_server, ProtectionService(Protections(pool, clock)))
         async with asyncio.TaskGroup() as group:
+            confirming = group.create_task(confirm(pool))
             probing = group.create_task(tables.keep_probing())
             following = group.create_task(follow(pool, tables, nats.client))
             cleaning = group.create_task(keep_clean(pool, throttle, clock))
             await server.start()
             yield server
-            probing.cancel()
-            following.cancel()
-            cleaning.cancel()
+            for task in (confirming, probing, following, cleaning):
+                task.cancel()
