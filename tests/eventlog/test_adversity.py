@@ -212,6 +212,33 @@ async def test_an_append_cut_off_on_its_way_is_written_once(
         assert await no_gap(admin) == {"t-1": 3}
 
 
+async def test_of_many_tries_in_flight_at_once_one_is_written(
+    log_url: str, database_url: str, admin: asyncpg.Connection[asyncpg.Record], events: Events
+) -> None:
+    async with Proxy(log_url) as proxy, PostgresLog(proxy.url, "ada") as log:
+        await log.create("t-1", events("t-1", 0))
+        blocker = await asyncpg.connect(database_url)
+        transaction = blocker.transaction()
+        await transaction.start()
+        await blocker.execute("LOCK TABLE log.event IN SHARE MODE")
+        append = log.append("t-1", 1, 1, events("t-1", 1, 2))
+        for tries in (1, 2, 3):
+
+            async def blocked(tries: int = tries) -> bool:
+                waiting = await admin.fetchval(
+                    "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'log.event'::regclass"
+                )
+                return bool(waiting == tries)
+
+            await until(blocked)
+            proxy.cut()
+        await transaction.rollback()
+        await blocker.close()
+        assert await append == 3
+        assert await log.append("t-1", 3, 1, events("t-1", 3)) == 4
+        assert await no_gap(admin) == {"t-1": 4}
+
+
 async def test_an_append_without_an_answer_is_sent_again_after_the_timeout(
     log_url: str, admin: asyncpg.Connection[asyncpg.Record], events: Events
 ) -> None:
