@@ -1,0 +1,1 @@
+"""What operators run: replay, verify, export, audit."""

@@ -1,0 +1,205 @@
+"""The audit: the four invariants of the money, proved on a live room without stopping it.
+
+Log and wallet are in one database, so one REPEATABLE READ transaction sees both as they were at a single moment: a
+consistent cut. Whatever was on its way at that moment is accounted for, because each step is durable before the next
+one begins: the table's request stands in the log before the wallet is asked, the wallet's row before the table writes
+that it is settled, the end of a hand before its rake moves. The transaction only reads and waits for nobody.
+
+1. per table and version: stacks + pot + top-ups held + rake taken + cashed out = bought in;
+2. per currency: all accounts sum to zero, no account of the room is below zero, each balance is the sum of its
+   transfers, and each transfer is what its hash says;
+3. per table: escrow = chips at the table + bought in but not known there + cashed out but not moved + rake not yet
+   collected;
+4. key by key: each transfer of an escrow has its event with the same amount and parties, and the answers agree.
+
+Events and wallet rows are read table by table through a cursor: memory holds one table at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+
+import asyncpg
+import click
+
+from relance.ops.books import Books, Figures, Finding, Written, without_log
+
+PAGE = 5_000
+
+_EVENTS = "SELECT stream, version, body FROM log.event ORDER BY stream, version"
+_HEADS = "SELECT stream, head FROM log.stream"
+_ESCROWS = "SELECT substr(name, 8) AS name, id, balance FROM wallet.account WHERE kind = 'escrow'"
+_WRITTEN = """
+SELECT key, payer.name AS payer, payee.name AS payee, amount, t.currency, coalesce(refusal, '') AS refusal
+FROM (SELECT * FROM wallet.transfer WHERE payer = $1 UNION ALL SELECT * FROM wallet.transfer WHERE payee = $1) AS t
+JOIN wallet.account AS payer ON payer.id = t.payer JOIN wallet.account AS payee ON payee.id = t.payee
+ORDER BY t.id
+"""
+_SUMS = "SELECT currency, count(*) AS accounts, sum(balance)::bigint AS total FROM wallet.account GROUP BY 1 ORDER BY 1"
+_NEGATIVE = """
+SELECT name, balance FROM wallet.account WHERE kind NOT IN ('world', 'issuance') AND balance < 0 ORDER BY name
+"""
+_BALANCES = """
+SELECT name, balance, coalesce(moved, 0)::bigint AS moved FROM wallet.account LEFT JOIN (
+    SELECT account, sum(amount) AS moved FROM (
+        SELECT payee AS account, amount FROM wallet.transfer WHERE refusal IS NULL
+        UNION ALL SELECT payer, -amount FROM wallet.transfer WHERE refusal IS NULL
+    ) AS side GROUP BY account
+) AS sums ON sums.account = account.id
+WHERE balance <> coalesce(moved, 0) ORDER BY name
+"""
+_CHANGED = """
+SELECT t.key FROM wallet.transfer AS t
+JOIN wallet.account AS payer ON payer.id = t.payer JOIN wallet.account AS payee ON payee.id = t.payee
+WHERE t.hash <> sha256(convert_to(payer.name || E'\\n' || payee.name || E'\\n' || t.amount || E'\\n' || t.currency
+    || E'\\n' || t.purpose, 'UTF8')) ORDER BY t.id
+"""
+
+
+@dataclass(slots=True)
+class Report:
+    """What an audit looked at and found."""
+
+    findings: list[Finding] = field(default_factory=list)
+    figures: Figures = field(default_factory=Figures)
+    accounts: int = 0
+    sums: dict[str, int] = field(default_factory=dict)
+    """Sum of all balances by currency, minor units."""
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    @property
+    def summary(self) -> str:
+        """One line."""
+        seen = f"{self.figures.tables} tables, {self.figures.events} events, {self.accounts} accounts"
+        verdict = "ok" if self.ok else f"{len(self.findings)} findings"
+        return f"{verdict} ({seen}, {self.seconds:.1f} s)"
+
+    def lines(self) -> list[str]:
+        """One line per invariant with its figures."""
+        figures = self.figures
+        sums = ", ".join(f"{currency} {total}" for currency, total in self.sums.items())
+        texts = (
+            f"chips: {figures.tables} tables, {figures.events} versions, {figures.chips} on the tables",
+            f"sums: {self.accounts} accounts; {sums or 'no money'}",
+            f"escrow: {figures.tables} tables, {figures.rake_open} rake not collected",
+            f"transfers: {figures.settled} settled, {figures.refused} refused, {figures.in_flight} on their way, "
+            f"{figures.collected} hands' rake collected",
+        )
+        return [f"{number}. {'FAILED' if self._count(number) else 'ok'} {text}" for number, text in enumerate(texts, 1)]
+
+    def to_json(self) -> str:
+        """All of it."""
+        return json.dumps(
+            {
+                "ok": self.ok,
+                "seconds": round(self.seconds, 3),
+                "invariants": {number: self._count(number) for number in range(1, 5)},
+                "accounts": self.accounts,
+                "sums": self.sums,
+                "figures": asdict(self.figures),
+                "findings": [asdict(finding) for finding in self.findings],
+            },
+            indent=2,
+        )
+
+    def _count(self, invariant: int) -> int:
+        return sum(1 for finding in self.findings if finding.invariant == invariant)
+
+
+async def audit(url: str) -> Report:
+    """Check the four invariants in the database at `url`, with any role that may read log and wallet (relance_audit).
+
+    Raises asyncpg.PostgresError or OSError when the database does not answer or lacks the schemas.
+    """
+    started = time.monotonic()
+    report = Report()
+    connection: asyncpg.Connection[asyncpg.Record] = await asyncpg.connect(url, timeout=10)
+    try:
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            await connection.execute("SET LOCAL jit = off")
+            await _wallet(connection, report)
+            await _tables(connection, report)
+    finally:
+        await connection.close()
+    report.seconds = time.monotonic() - started
+    return report
+
+
+async def _wallet(connection: asyncpg.Connection[asyncpg.Record], report: Report) -> None:
+    """Invariant 2."""
+    find = report.findings.append
+    for row in await connection.fetch(_SUMS):
+        report.accounts += row["accounts"]
+        report.sums[row["currency"]] = row["total"]
+        if row["total"]:
+            find(Finding(2, f"the accounts of {row['currency']} sum to {row['total']}, not to zero"))
+    for row in await connection.fetch(_NEGATIVE):
+        find(Finding(2, f"account {row['name']} holds {row['balance']}, less than nothing"))
+    for row in await connection.fetch(_BALANCES):
+        find(Finding(2, f"account {row['name']} holds {row['balance']}, its transfers sum to {row['moved']}"))
+    for row in await connection.fetch(_CHANGED):
+        find(Finding(2, "it is not what its hash says: it was changed after it was written", transfer=row["key"]))
+
+
+async def _tables(connection: asyncpg.Connection[asyncpg.Record], report: Report) -> None:
+    """Invariants 1, 3 and 4."""
+    heads: dict[str, int] = {row["stream"]: row["head"] for row in await connection.fetch(_HEADS)}
+    escrows = {row["name"]: (row["id"], row["balance"]) for row in await connection.fetch(_ESCROWS)}
+
+    async def books_of(name: str) -> Books:
+        account, balance = escrows.pop(name, (0, 0))
+        return Books(name, await _written(connection, account), balance)
+
+    def close(books: Books) -> None:
+        report.findings += books.close(heads.pop(books.name, 0))
+        report.figures.add(books.figures)
+
+    books: Books | None = None
+    cursor = await connection.cursor(_EVENTS)
+    while rows := await cursor.fetch(PAGE):
+        for stream, version, body in rows:
+            if books is None or books.name != stream:
+                if books is not None:
+                    close(books)
+                books = await books_of(stream)
+            books.take(version, body)
+        await asyncio.sleep(0)  # an audit inside a running room lets the others have their turn
+    if books is not None:
+        close(books)
+    for name in sorted(heads):
+        close(await books_of(name))
+    for name, (account, balance) in sorted(escrows.items()):
+        report.findings += without_log(name, await _written(connection, account), balance)
+
+
+async def _written(connection: asyncpg.Connection[asyncpg.Record], account: int) -> dict[str, Written]:
+    rows = await connection.fetch(_WRITTEN, account) if account else []
+    return {key: Written(*row) for key, *row in rows}
+
+
+@click.command("audit")
+@click.option("--url", required=True, envvar="RELANCE_AUDIT_URL", show_envvar=True, help="Database, as relance_audit.")
+@click.option("--json", "as_json", is_flag=True, help="Everything as JSON.")
+def audit_command(url: str, as_json: bool) -> None:
+    """Check that every chip and cent is accounted for; exit 1 and say what and where otherwise."""
+    sys.exit(run_audit(url, as_json=as_json))
+
+
+def run_audit(url: str, *, as_json: bool = False) -> int:
+    """Audit and print; the exit code: 0, or 1 on a finding."""
+    report = asyncio.run(audit(url))
+    if as_json:
+        click.echo(report.to_json())
+    else:
+        for line in (*report.lines(), *map(str, report.findings), f"audit: {report.summary}"):
+            click.echo(line)
+    return 0 if report.ok else 1
