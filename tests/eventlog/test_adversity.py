@@ -414,19 +414,20 @@ async def test_a_database_that_may_lose_commits_is_refused(
         with pytest.raises(UnsafeDatabase, match=setting):
             await PostgresLog(log_url, "ada").__aenter__()
         return
+
+    async def is_now(value: str) -> bool:
+        return bool(await admin.fetchval("SELECT current_setting($1) = $2", setting, value))
+
     await admin.execute(f"ALTER SYSTEM SET {setting} = off")
     await admin.execute("SELECT pg_reload_conf()")
     try:
-
-        async def reloaded() -> bool:
-            return bool(await admin.fetchval("SELECT current_setting($1) = 'off'", setting))
-
-        await until(reloaded)
+        await until(lambda: is_now("off"))
         with pytest.raises(UnsafeDatabase, match=setting):
             await PostgresLog(log_url, "ada").__aenter__()
     finally:
         await admin.execute(f"ALTER SYSTEM RESET {setting}")
         await admin.execute("SELECT pg_reload_conf()")
+        await until(lambda: is_now("on"))
 
 
 async def test_a_database_without_the_log_or_without_a_server_is_refused(database_url: str) -> None:
