@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.poker.playing import ALL_IN, BET, CALL, CHECK, FIXED, FOLD, RAISE, Room, room
+from tests.poker.playing import ALL_IN, BET, CALL, CHECK, FIXED, FOLD, MUCK, RAISE, Room, room
 
 from relance.api.common.v1 import game_pb2
 from relance.api.events.v1 import events_pb2 as pb
 from relance.poker import Rejected, UnknownEvent, apply, initial, prompt, view
 from relance.poker import commands as cmd
+from relance.poker.evolve import APPLIERS
 from relance.poker.snapshot import UnknownSnapshot, dump, load
 
 CRASH, HANDOVER = pb.OWNER_REASON_CRASH, pb.OWNER_REASON_HANDOVER
@@ -81,6 +82,41 @@ def test_C2_who_is_artificially_all_in_stands_pat_and_leaves_with_the_claim() ->
     assert not made.of("folded")
     made.passive()
     assert 2 not in made.table.seats
+
+
+def test_S6_club_an_all_in_player_who_is_gone_keeps_the_hand_and_stands_pat() -> None:
+    """S6: disconnected too long counts as leaving; others fold."""
+    made = room([100, 5000, 5000], "closed", stakes=game_pb2.Stakes(ante=10), button=3)
+    made.start()
+    made.act(1, ALL_IN)
+    made.do(cmd.LeaveSeat("p1", pb.LEAVE_REASON_DISCONNECTED))
+    made.act(2, CALL)
+    made.do(cmd.LeaveSeat("p3", pb.LEAVE_REASON_DISCONNECTED))
+    assert [(fold.seat, fold.reason) for fold in made.of("folded")] == [(3, pb.FOLD_REASON_DISCONNECTED)]
+    assert made.asked().seat == 2
+    assert [(event.seat, event.count) for event in made.of("cards_discarded")] == [(1, 0)]
+    made.passive()
+    assert {left.seat for left in made.of("player_left")} >= {1, 3}
+
+
+def test_G14_a_winner_who_leaves_while_others_decide_to_show_keeps_the_pot() -> None:
+    made = room([5000] * 2)
+    made.do(cmd.SetPreferences("p1", auto_muck=False))
+    made.start("As2c Ad7d 3h4h8s9cTd")
+    made.act(1, CALL)
+    made.act(2, CHECK)
+    for _ in range(6):
+        made.act(made.asked().seat, CHECK)
+    assert made.asked().seat == 1
+    made.do(cmd.LeaveSeat("p2"))
+    made.act(1, MUCK)
+    assert made.of("player_left")[-1].amount == 5100
+
+
+def test_every_event_of_the_contract_is_applied() -> None:
+    """What this version cannot apply it must not be able to read."""
+    payloads = {field.name for field in pb.TableEvent.DESCRIPTOR.oneofs_by_name["payload"].fields}
+    assert payloads == set(APPLIERS)
 
 
 def test_C2_connections_are_on_record_once() -> None:

@@ -254,6 +254,10 @@ def test_S8_PROTO_13_who_comes_back_brings_what_they_took() -> None:
     made.do(cmd.TakeSeat(name, 5, 4000))
     made.do(cmd.LeaveSeat(name))
     made.settle()
+    made.do(cmd.TakeSeat(name, 5, 4000))
+    made.settle()
+    made.do(cmd.LeaveSeat(name))
+    made.settle()
     with pytest.raises(Rejected) as refused:
         made.do(cmd.TakeSeat(name, 5, 2000))
     assert refused.value.metadata == {"min": "4000"}
@@ -262,6 +266,16 @@ def test_S8_PROTO_13_who_comes_back_brings_what_they_took() -> None:
         made.do(cmd.TakeSeat(name, 5, 4001))
     made.at += 31 * 60 * 1_000_000
     made.do(cmd.TakeSeat(name, 5, 2000))
+
+
+def test_S8_losing_it_all_clears_what_was_taken() -> None:
+    made = rathole_room()
+    made.start("AsKsAdKd2c7d9hTs3c")
+    made.act(made.asked().seat, ALL_IN)
+    made.act(made.asked().seat, CALL)
+    loser = min(made.table.seats, key=lambda seat: made.table.seats[seat].stack)
+    made.do(cmd.LeaveSeat(f"p{loser}"))
+    made.do(cmd.TakeSeat(f"p{loser}", 5, 400))
 
 
 def test_S9_PROTO_05_one_seat_a_player_and_one_player_a_seat() -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from relance.api.events.v1 import events_pb2 as pb
 from relance.poker.evolve_hand import HAND_APPLIERS
+from relance.poker.hand import ACTIVE, BET, NOBODY
 from relance.poker.table import PLAYERS_KEPT, REQUESTS_KEPT, Seat, Table, Transfer
 from relance.poker.terms import terms_of
 
@@ -109,7 +110,6 @@ def _player_sat(table: Table, sat: pb.PlayerSat, event: pb.TableEvent) -> None:
     seat.reserved, seat.asked_for = False, 0
     seat.held -= sat.stack
     seat.stack += sat.stack
-    table.took_along.pop(sat.player, None)
 
 
 def _chips_added(table: Table, added: pb.ChipsAdded, event: pb.TableEvent) -> None:
@@ -130,6 +130,15 @@ def _player_sat_in(table: Table, sat_in: pb.PlayerSatIn, event: pb.TableEvent) -
 
 def _leave_requested(table: Table, leave: pb.LeaveRequested, event: pb.TableEvent) -> None:
     table.seats[leave.seat].leaving = leave.reason
+    hand = table.hand
+    if hand is None or leave.seat not in hand.index:
+        return
+    # Who is gone is not asked again in this hand: the flow stands pat, refuses or mucks for them (S6).
+    at = hand.index[leave.seat]
+    hand.absent |= 1 << at
+    hand.asks_to_muck &= ~(1 << at)
+    if hand.asked == at and (hand.asks != BET or hand.status[at] != ACTIVE):
+        hand.asked = NOBODY
 
 
 def _player_left(table: Table, left: pb.PlayerLeft, event: pb.TableEvent) -> None:
@@ -140,9 +149,10 @@ def _player_left(table: Table, left: pb.PlayerLeft, event: pb.TableEvent) -> Non
     if terms is None or not terms.rathole_us or not seat.played:
         return
     since = event.time_us - terms.rathole_us
-    table.took_along = {player: took for player, took in table.took_along.items() if took[0] > since}
+    kept = {player: took for player, took in table.took_along.items() if took[0] > since and player != left.player}
     if left.amount:
-        table.took_along[left.player] = (event.time_us, left.amount)
+        kept[left.player] = (event.time_us, left.amount)
+    table.took_along = kept
 
 
 def _connection_lost(table: Table, lost: pb.ConnectionLost, event: pb.TableEvent) -> None:

@@ -129,6 +129,8 @@ class Hand:
     """Bit mask of positions that are asked before they post (S7)."""
     asks_to_muck: int = 0
     """Bit mask of positions that want to be asked before a beaten hand is mucked (G14)."""
+    absent: int = 0
+    """Bit mask of positions whose players have left (S6)."""
     turned_up: bool = False
     shown: int = 0
     mucked: int = 0

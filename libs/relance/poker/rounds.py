@@ -34,6 +34,11 @@ def street_dealt(hand: Hand, version: int) -> None:
     open_betting(hand, version)
 
 
+def is_away(hand: Hand, at: int) -> bool:
+    """Whether the player is not asked any more: artificially all-in (C2) or gone (S6)."""
+    return hand.status[at] == FROZEN or bool(hand.absent >> at & 1)
+
+
 def next_post(hand: Hand, version: int) -> None:
     """S7: who switched automatic posting off is asked in turn; the flow posts for the others."""
     hand.asked = NOBODY
@@ -53,7 +58,7 @@ def next_drawer(hand: Hand, version: int) -> None:
             hand.drawer = at
             hand.asks = DRAW
             # Who is not asked stands pat (C2, G14); the flow says so for them.
-            silent = hand.status[at] == FROZEN or (not hand.terms.choose_all_in and hand.able() < 2)
+            silent = is_away(hand, at) or (not hand.terms.choose_all_in and hand.able() < 2)
             hand.asked = NOBODY if silent else at
             hand.turn = version
             return
@@ -115,7 +120,7 @@ def next_answer(hand: Hand, version: int) -> None:
         hand.answerer, hand.turn = at, version
         # Who has chips may also bet: that refuses. Disconnection refuses at once; the flow says so.
         hand.asks = BET if hand.status[at] == ACTIVE else SPLIT
-        hand.asked = NOBODY if hand.status[at] == FROZEN else at
+        hand.asked = NOBODY if is_away(hand, at) else at
         return
     hand.offering, hand.offer_over, hand.asked = False, True, NOBODY
     hand.agreed = tuple(

@@ -9,7 +9,8 @@ from relance.poker.betting import check_amount
 from relance.poker.departures import depart, request_transfer
 from relance.poker.draft import Context, Draft
 from relance.poker.evolve import INBOUND
-from relance.poker.hand import ACTIVE
+from relance.poker.flow import run
+from relance.poker.hand import ACTIVE, SHOWDOWN
 from relance.poker.play import fold_leaver
 from relance.poker.rejected import Rejected
 from relance.poker.table import Seat, Table, Transfer
@@ -150,9 +151,13 @@ def leave(draft: Draft, seat: Seat, reason: pb.LeaveReason.ValueType) -> None:
         return
     draft.emit("leave_requested", seat=seat.number, player=seat.player, reason=reason)
     at = hand.index.get(seat.number)
-    if at is not None and hand.players[at] == seat.player and hand.status[at] == ACTIVE:
+    if at is None:
+        return
+    if hand.status[at] == ACTIVE and hand.phase != SHOWDOWN:
         lost = reason == pb.LEAVE_REASON_DISCONNECTED
         fold_leaver(draft, at, pb.FOLD_REASON_DISCONNECTED if lost else pb.FOLD_REASON_LEFT)
+    else:
+        run(draft)
 
 
 def set_preferences(table: Table, command: cmd.SetPreferences, context: Context) -> list[pb.TableEvent]:
