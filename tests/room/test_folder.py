@@ -42,7 +42,7 @@ def test_an_operators_token_is_believed_for_its_roles_only(tmp_path: Path) -> No
     folder.take()
     folder.make_keys()
     identity = KeyRing(folder.keyring).verify(folder.operator_token("ann", ("floor",), 60))
-    assert (identity.subject, identity.roles) == ("operators/ann", {"floor"})
+    assert (identity.subject, identity.roles) == ("operators/ann", frozenset({"floor"}))
     assert json.loads(folder.keyring.read_text())["keys"]["lobby-1"]["roles"] == ["player"]
     folder.release()
 

@@ -20,7 +20,8 @@ from relance.room.services import SERVICES
 
 pytestmark = pytest.mark.xdist_group("system")
 
-FAST = ("--bots", "8", "--pace", "instant", "--house", "boulevard")
+FAST = ("--bots", "8", "--pace", "instant", "--house", "boulevard", "--drain", "2")
+QUIET = ("--bots", "0", "--house", "boulevard", "--drain", "1")
 Start = Callable[..., RunningRoom]
 
 
@@ -66,11 +67,11 @@ def test_it_comes_back_with_the_same_players_balances_and_tables(start: Start) -
     room = start(*FAST).wait_ready()
     wait_for(lambda: look(room).hands >= 10, 60, room)
     assert room.stop(signal.SIGINT) == 0, room.said()
-    room = start("--bots", "0", "--house", "boulevard").wait_ready()
+    room = start(*QUIET).wait_ready()
     before, money = look(room), wealth(room)
     assert before.hands >= 10
     assert room.stop() == 0
-    room = start("--bots", "0", "--house", "boulevard").wait_ready()
+    room = start(*QUIET).wait_ready()
     after = look(room)
     assert wealth(room) == money
     assert {table.name for table in after.tables} == {table.name for table in before.tables}
@@ -90,7 +91,7 @@ def test_a_process_that_is_killed_is_started_again_and_no_money_is_lost(start: S
     wait_for(lambda: hands.append(look(room).hands) or hands[-1] > hands[0] + 5, 60, room)  # type: ignore[func-returns-value]
     assert room.stop() == 0, room.said()
     assert processes_of(room.folder.path) == []
-    again = start("--bots", "0", "--house", "boulevard", "--seconds", "0")
+    again = start(*QUIET, "--seconds", "0")
     assert again.process.wait(60) == 0, again.said()
 
 
@@ -103,7 +104,7 @@ def test_a_supervisor_that_is_killed_leaves_nothing_and_can_be_started_again(sta
 
 
 def test_a_second_up_on_the_same_data_says_that_one_is_running(start: Start) -> None:
-    room = start("--bots", "0", "--house", "boulevard").wait_ready()
+    room = start(*QUIET).wait_ready()
     second = subprocess.run(
         [sys.executable, "-m", "relance.cli", "up", "--data", str(room.folder.path)],
         capture_output=True, text=True, check=False,

@@ -14,17 +14,20 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+import asyncpg
 import click
 from rich.console import Console
 
 from relance.cli.houses import describe
+from relance.ops.audit import run_audit
 from relance.room.drill import KILLS, DrillOptions
 from relance.room.drill import drill as run_drill
 from relance.room.folder import OPERATOR_ROLES, DataFolder
 from relance.room.panel import display
 from relance.room.play import PACES, BotPlan
 from relance.room.processes import RoomError
-from relance.room.room import RoomOptions
+from relance.room.room import DRAIN_SECONDS, RoomOptions
+from relance.room.services import DATABASE, audit_url
 from relance.room.up import UpOptions
 from relance.room.up import up as run_up
 
@@ -62,14 +65,25 @@ def cli(debug: bool) -> None:
     "--pace", type=click.Choice(list(PACES)), default="mixed", show_default=True, help="How fast the bots play."
 )
 @click.option("--seconds", type=click.FloatRange(min=0), help="Then drain, audit and exit by what the audit says.")
+@click.option(
+    "--drain", type=click.FloatRange(min=0, max=3600), default=DRAIN_SECONDS, show_default=True,
+    help="Seconds that hands have to end when the room stops.",
+)  # fmt: skip
 @database_option
 @nats_option
 def up(
-    data: Path, port: int | None, bots: int, house: str | None, pace: str, seconds: float | None,
-    database_url: str | None, nats_url: str | None,
-) -> None:  # fmt: skip
+    data: Path,
+    port: int | None,
+    bots: int,
+    house: str | None,
+    pace: str,
+    seconds: float | None,
+    drain: float,
+    database_url: str | None,
+    nats_url: str | None,
+) -> None:
     """Start a room and run it until Ctrl-C or SIGTERM."""
-    room = RoomOptions(data, port, database_url, nats_url)
+    room = RoomOptions(data, port, database_url, nats_url, drain)
     shown = display(_console())
     try:
         ok = asyncio.run(run_up(UpOptions(room, BotPlan(bots, pace), house, seconds), shown))
@@ -108,6 +122,16 @@ def token(data: Path, roles: Sequence[str], name: str, hours: float) -> None:
 
 
 @cli.command()
+@data_option
+@click.option("--url", envvar="RELANCE_AUDIT_URL", show_envvar=True, help="A database instead, as relance_audit.")
+@click.option("--json", "as_json", is_flag=True, help="Everything as JSON.")
+def audit(data: Path, url: str | None, as_json: bool) -> None:
+    """Check that every chip and cent of the running room is accounted for; exit 1 and say what is not."""
+    folder = DataFolder(data)
+    sys.exit(run_audit(url or audit_url(folder, folder.addresses()[DATABASE]), as_json=as_json))
+
+
+@cli.command()
 @click.argument("house", required=False)
 def houses(house: str | None) -> None:
     """List the houses; with the name of one, its games, choices and tables."""
@@ -128,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail("stopped", 130)
     except click.ClickException as error:
         _fail(error.format_message(), error.exit_code)
-    except (RoomError, OSError) as error:
+    except (RoomError, OSError, asyncpg.PostgresError) as error:
         _fail(str(error), 1)
     except Exception:  # the boundary of the process
         if "--debug" in arguments:

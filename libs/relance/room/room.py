@@ -20,21 +20,24 @@ from relance.room.embedded import Nats, Postgres
 from relance.room.folder import DataFolder
 from relance.room.processes import Child, RoomError
 from relance.room.services import (
-    AUDIT_ROLE,
+    DATABASE,
     SERVICES,
     Ports,
     allow_logins,
+    audit_url,
     environment,
     inherited,
     make_database,
     migrate_command,
     migrate_environment,
     serve_command,
-    with_login,
+    without_login,
 )
 from relance.runtime.server import READINESS
 
 READY_TIMEOUT = 60.0
+# With what follows it a room is gone within 20 s.
+DRAIN_SECONDS = 14.0
 # A child that ran this long has started well: the next death is a new story.
 STEADY_SECONDS = 20.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
@@ -50,7 +53,7 @@ class RoomOptions:
     port: int | None = None
     database_url: str | None = None
     nats_url: str | None = None
-    drain_seconds: float = 14.0
+    drain_seconds: float = DRAIN_SECONDS
 
 
 class Room:
@@ -88,7 +91,8 @@ class Room:
             for service in SERVICES:
                 self.add(service, serve_command(service), self._environment(service))
             await asyncio.gather(*(self.wait_ready(service) for service in SERVICES))
-            self.folder.write_addresses({service: self.address(service) for service in SERVICES})
+            addresses = {service: self.address(service) for service in SERVICES}
+            self.folder.write_addresses({**addresses, DATABASE: without_login(self.owner_url)})
         except BaseException:
             await self.stop(drain=False)
             raise
@@ -108,7 +112,7 @@ class Room:
     @property
     def audit_url(self) -> str:
         """Database URL of the role that may only read."""
-        return with_login(self.owner_url, AUDIT_ROLE, self.folder.secret("database-" + AUDIT_ROLE[8:]))
+        return audit_url(self.folder, self.owner_url)
 
     def address(self, service: str) -> str:
         """gRPC address of a service."""

@@ -22,6 +22,8 @@ FAUCET_LIMIT = 1_000_000
 # The only table process of a room that died has nobody to wait for but its own successor.
 LEASE_SECONDS = 3
 AUDIT_ROLE = "relance_audit"
+# The name under which the data folder tells where the database is.
+DATABASE = "database"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,17 @@ def with_login(url: str, role: str, password: str, database: str | None = None) 
     host = parts.netloc.rpartition("@")[2]
     path = parts.path if database is None else f"/{database}"
     return urlunsplit(parts._replace(netloc=f"{role}:{quote(password, safe='')}@{host}", path=path))
+
+
+def without_login(url: str) -> str:
+    """`url` without user and password."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def audit_url(folder: DataFolder, url: str) -> str:
+    """`url` for the role that may only read."""
+    return with_login(url, AUDIT_ROLE, folder.secret("database-" + AUDIT_ROLE.removeprefix("relance_")))
 
 
 def migrate_environment(migrate_url: str) -> dict[str, str]:
