@@ -17,10 +17,14 @@ from relance.api.common.v1 import game_pb2
 from relance.api.events.v1 import events_pb2
 from relance.api.lobby.v1 import lobby_pb2
 from relance.eventlog.publish import SUBJECT, TYPES, VERSION
+from relance.lobby.tables import TableProcesses
 from relance.room.embedded import Nats
+from relance.room.ports import free_port
 from relance.runtime import errors
+from relance.runtime.auth import ServiceToken
+from relance.runtime.clock import SystemClock
 
-from .conftest import Lobby, LobbyFactory, Story, TableProcess
+from .conftest import Keys, Lobby, LobbyFactory, Story, TableProcess
 
 MINUTE = 60_000_000
 
@@ -190,6 +194,19 @@ async def test_the_room_is_found_through_the_lobby_without_a_token(room: Room) -
     answer = await room.lobby.stub.GetRoom(lobby_pb2.GetRoomRequest())
     assert list(answer.table_addresses) == [room.process.address]
     assert answer.server_version
+
+
+async def test_a_process_that_was_only_heard_of_is_forgotten_when_it_does_not_answer(
+    keys: Keys, table_process: TableProcess
+) -> None:
+    tables = TableProcesses([table_process.address], ServiceToken(keys.service, "lobby"), SystemClock())
+    alive, table_process.address = table_process.address, f"127.0.0.1:{free_port()}"
+    assert await tables.locate(["t1"]) == {"t1": table_process.address}
+    assert tables.answering() == sorted([alive, table_process.address])
+    await tables.probe()
+    assert tables.answering() == [alive]
+    assert await tables.heads() == {}
+    await tables.close()
 
 
 async def test_without_nats_the_catalogue_follows_all_the_same(

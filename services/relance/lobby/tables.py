@@ -50,7 +50,8 @@ class TableProcesses:
         self._answering: set[str] = set()
         self._located: dict[str, tuple[str, float]] = {}
         self._limit = asyncio.Semaphore(_LOCATE_AT_ONCE)
-        for address in addresses:
+        self._known = frozenset(addresses)
+        for address in self._known:
             self._channel(address)
 
     def answering(self) -> list[str]:
@@ -58,10 +59,12 @@ class TableProcesses:
         return sorted(self._answering or self._channels)
 
     async def probe(self) -> None:
-        """Ask each whether it is ready."""
+        """Ask each whether it is ready. One that was only heard of and does not answer is forgotten."""
         addresses = list(self._channels)
         states = await asyncio.gather(*(self._is_ready(address) for address in addresses))
         answering = {address for address, ready in zip(addresses, states, strict=True) if ready}
+        for address in set(addresses) - answering - self._known:
+            del self._channels[address]  # calls under way hold it until they have failed
         if answering != self._answering:
             log.info("table processes", answering=sorted(answering))
             self._answering = answering
