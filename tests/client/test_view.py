@@ -29,6 +29,7 @@ class Simulation:
         self.deck = VirtualDeck(self.rng.shuffle, self.rng.randbytes)
         self.viewers = [LiveView(player) for player in (*PLAYERS, "")]
         self.now = 1_000_000
+        self.turn = 0
         setup = table_config(request)
         self.do(cmd.OpenTable(setup.config, setup.rake, "floor"))
         self.do(cmd.TakeOver(1, "process", events_pb2.OWNER_REASON_OPENED))
@@ -46,7 +47,12 @@ class Simulation:
             apply(self.table, event)
             for live in self.viewers:
                 live.apply(redact(event, seats[live.player]))
+        asked = prompt(self.table)
+        fresh = asked is not None and asked.turn != self.turn
+        self.turn = asked.turn if asked is not None else 0
         for live in self.viewers:
+            if asked is not None and fresh:
+                live.shown.prompt.CopyFrom(asked.to_proto())
             self.compare(live)
         for event in events:
             if event.WhichOneof("payload") == "transfer_requested":
@@ -57,9 +63,6 @@ class Simulation:
         mine = table_pb2.TableView()
         mine.CopyFrom(live.shown)
         theirs = view(self.table, live.player or None)
-        asked = prompt(self.table)
-        if asked is not None:
-            mine.prompt.CopyFrom(asked.to_proto())
         theirs.name = ""
         mine.name = ""
         assert str(mine) == str(theirs)
@@ -79,7 +82,11 @@ class Simulation:
             self.do(cmd.AddChips(player, 1_000))
         elif luck < 0.15:
             self.do(self.rng.choice((cmd.ConnectionLost(player), cmd.ConnectionRestored(player))))
-        elif luck < 0.155:
+        elif luck < 0.152:
+            self.do(cmd.RecordRuling("floor", 0, "as it is"))
+        elif luck < 0.153:
+            self.do(cmd.CloseTable("floor"))
+        elif luck < 0.157:
             self.do(cmd.VoidHand("floor", "", self.table.last_hand))
         elif asked is None:
             if ready_to_start(self.table):

@@ -20,7 +20,7 @@ _ANSWERS = frozenset(
     {
         "ante_posted", "blind_posted", "bring_in_posted", "checked", "called", "bet_made", "raised", "timed_out",
         "protection_used", "cards_discarded", "split_offered", "split_answered", "hand_shown", "hand_mucked",
-        "round_ended", "hand_started", "hand_ended", "hand_voided", "dealing_fault_ruled", "table_closed",
+        "round_ended", "hand_started", "hand_ended", "hand_voided", "dealing_fault_ruled",
     }
 )  # fmt: skip
 _HAND_FIELDS: Final = ("bet", "contributed", "in_hand", "folded", "all_in", "down_count", "down", "up")
