@@ -330,7 +330,7 @@ async def test_a_server_that_stops_dead_under_load_loses_and_doubles_nothing(
         streams = [f"t-{i}" for i in range(16)]
         async with PostgresLog(url, "ada") as log:
             log.on_connection(seen.append)
-            load = asyncio.gather(*(play(log, stream, events, 301) for stream in streams))
+            load = asyncio.gather(*(play(log, stream, events, 181) for stream in streams))
             for _ in range(2):
 
                 async def under_way() -> bool:
