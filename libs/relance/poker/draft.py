@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from relance.api.events.v1 import events_pb2 as pb
 from relance.poker.evolve import evolve
@@ -84,15 +84,14 @@ def envelope(
     """The next event of the table. Only the first of a decision carries the request."""
     hand = table.hand
     number = hand.number if hand is not None else (table.last_hand + 1 if name == "hand_started" else 0)
-    payload: dict[str, dict[str, object]] = {name: fields}
-    event = pb.TableEvent(
-        table=table.id,
-        version=table.version + 1,
-        hand=number,
-        time_us=context.at,
-        **payload,  # type: ignore[arg-type]
-    )
-    request = context.request
-    if first and request is not None:
-        event.request_id, event.request_hash, event.request_player = request
+    whole: dict[str, Any] = {
+        "table": table.id,
+        "version": table.version + 1,
+        "hand": number,
+        "time_us": context.at,
+        name: fields,
+    }
+    event = pb.TableEvent(**whole)
+    if first and context.request is not None:
+        event.request_id, event.request_hash, event.request_player = context.request
     return event

@@ -27,17 +27,16 @@ def apply(table: Table, event: pb.TableEvent) -> None:
     name = event.WhichOneof("payload")
     if name is None:
         raise UnknownEvent(f"{event.table}@{event.version} has no payload that this version knows")
+    assert event.version == table.version + 1, f"{table.id}: event {event.version} after {table.version}"
     evolve(table, name, event)
+    if event.request_id:
+        _remember(table, event)
 
 
 def evolve(table: Table, name: str, event: pb.TableEvent) -> None:
-    """Change the table by an event whose payload's name is known."""
-    version = event.version
-    assert version == table.version + 1, f"{table.id}: event {version} after {table.version}"
-    table.version = version
+    """Change the table by its next event, whose payload's name is known."""
+    table.version += 1
     APPLIERS[name](table, getattr(event, name), event)
-    if event.request_id:
-        _remember(table, event)
 
 
 def _remember(table: Table, event: pb.TableEvent) -> None:

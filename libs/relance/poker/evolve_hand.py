@@ -62,14 +62,14 @@ def _hand_started(table: Table, started: pb.HandStarted, event: pb.TableEvent) -
         deck_end=started.deck_size,
         muck=[],
         step=terms.min_bet,
-        turn=event.version,
+        turn=table.version,
         asks_to_muck=sum(1 << at for at, seat in enumerate(seats) if not table.seats[seat].auto_muck),
     )
     if terms.ante and not terms.blinds:
         table.hand.asks_to_post = sum(1 << at for at, seat in enumerate(seats) if not table.seats[seat].auto_post)
         if table.hand.asks_to_post:
             table.hand.phase = POSTING
-            next_post(table.hand, event.version)
+            next_post(table.hand, table.version)
 
 
 def _blind_missed(table: Table, missed: pb.BlindMissed, event: pb.TableEvent) -> None:
@@ -83,7 +83,7 @@ def _ante_posted(table: Table, ante: pb.AntePosted, event: pb.TableEvent) -> Non
     hand.posted[at] = True
     _put(hand, at, ante.amount)
     if hand.phase == POSTING:
-        next_post(hand, event.version)
+        next_post(hand, table.version)
 
 
 def _blind_posted(table: Table, blind: pb.BlindPosted, event: pb.TableEvent) -> None:
@@ -113,7 +113,7 @@ def _bring_in_posted(table: Table, brought: pb.BringInPosted, event: pb.TableEve
     hand.bet[at] += brought.amount
     hand.current = hand.floor = hand.terms.bring_in
     hand.bring_in = False
-    _spoke(hand, at, event.version)
+    _spoke(hand, at, table.version)
 
 
 def _put(hand: Hand, at: int, amount: int) -> None:
@@ -135,7 +135,7 @@ def _spoke(hand: Hand, at: int, version: int) -> None:
 
 def _checked(table: Table, checked: pb.Checked, event: pb.TableEvent) -> None:
     hand = running(table)
-    _spoke(hand, hand.index[checked.seat], event.version)
+    _spoke(hand, hand.index[checked.seat], table.version)
 
 
 def _called(table: Table, called: pb.Called, event: pb.TableEvent) -> None:
@@ -143,17 +143,17 @@ def _called(table: Table, called: pb.Called, event: pb.TableEvent) -> None:
     at = hand.index[called.seat]
     _put(hand, at, called.amount)
     hand.bet[at] += called.amount
-    _spoke(hand, at, event.version)
+    _spoke(hand, at, table.version)
 
 
 def _bet_made(table: Table, bet: pb.BetMade, event: pb.TableEvent) -> None:
     hand = running(table)
-    _raise(hand, hand.index[bet.seat], bet.amount, bet.to, event.version)
+    _raise(hand, hand.index[bet.seat], bet.amount, bet.to, table.version)
 
 
 def _raised(table: Table, raised: pb.Raised, event: pb.TableEvent) -> None:
     hand = running(table)
-    _raise(hand, hand.index[raised.seat], raised.amount, raised.to, event.version)
+    _raise(hand, hand.index[raised.seat], raised.amount, raised.to, table.version)
 
 
 def _raise(hand: Hand, at: int, amount: int, to: int, version: int) -> None:
@@ -185,18 +185,18 @@ def _folded(table: Table, folded: pb.Folded, event: pb.TableEvent) -> None:
     if hand.phase == DRAWING:
         if hand.drawer == at:
             hand.owed = 0
-            next_drawer(hand, event.version)
+            next_drawer(hand, table.version)
     elif hand.offering:
         # P1: a fold only drops the folder's claims.
         hand.accepted &= ~(1 << at)
         if hand.live() > 1 and (hand.answerer == at or not hand.accepted):
-            next_answer(hand, event.version)
+            next_answer(hand, table.version)
     elif hand.phase == BETTING:
-        _fold_in_betting(hand, at, event.version)
+        _fold_in_betting(hand, at, table.version)
     elif hand.phase == SHOWDOWN:
-        ask_to_show(hand, event.version)
+        ask_to_show(hand, table.version)
     elif hand.phase == POSTING:
-        next_post(hand, event.version)
+        next_post(hand, table.version)
     if len(hand.sizes) > 1 and hand.terms.open_pair == "pair" and not shows_pair(hand):
         hand.sizes = hand.sizes[:1]
     if hand.live() == 1:
@@ -223,7 +223,7 @@ def _protection_used(table: Table, used: pb.ProtectionUsed, event: pb.TableEvent
     hand.status[at] = FROZEN
     hand.bring_in = False
     hand.asked = hand.next_to_act(at)
-    hand.turn = event.version
+    hand.turn = table.version
 
 
 def _uncalled_returned(table: Table, returned: pb.UncalledReturned, event: pb.TableEvent) -> None:
@@ -243,7 +243,7 @@ def _uncalled_returned(table: Table, returned: pb.UncalledReturned, event: pb.Ta
         hand.aggressor = NOBODY
     if hand.asked != NOBODY and hand.current != before:
         hand.asked = hand.next_to_act(hand.asked - 1)
-        hand.turn = event.version
+        hand.turn = table.version
 
 
 def _round_ended(table: Table, ended: pb.RoundEnded, event: pb.TableEvent) -> None:
@@ -257,14 +257,14 @@ def _round_ended(table: Table, ended: pb.RoundEnded, event: pb.TableEvent) -> No
     last = hand.street == len(hand.streets) - 1
     hand.last_aggressor = hand.aggressor if last else NOBODY
     hand.aggressor = NOBODY
-    close_street(hand, event.version)
+    close_street(hand, table.version)
 
 
 def _hand_shown(table: Table, shown: pb.HandShown, event: pb.TableEvent) -> None:
     hand = running(table)
     hand.shown |= 1 << hand.index[shown.seat]
     if hand.phase == SHOWDOWN:
-        ask_to_show(hand, event.version)
+        ask_to_show(hand, table.version)
     else:
         hand.turned_up = True
 
@@ -272,14 +272,14 @@ def _hand_shown(table: Table, shown: pb.HandShown, event: pb.TableEvent) -> None
 def _hand_mucked(table: Table, mucked: pb.HandMucked, event: pb.TableEvent) -> None:
     hand = running(table)
     hand.mucked |= 1 << hand.index[mucked.seat]
-    ask_to_show(hand, event.version)
+    ask_to_show(hand, table.version)
 
 
 def _split_offered(table: Table, offered: pb.SplitOffered, event: pb.TableEvent) -> None:
     hand = running(table)
     at = hand.index[offered.seat]
     hand.offering, hand.answerer, hand.accepted, hand.refused = True, at, 1 << at, 0
-    next_answer(hand, event.version)
+    next_answer(hand, table.version)
 
 
 def _split_answered(table: Table, answered: pb.SplitAnswered, event: pb.TableEvent) -> None:
@@ -288,12 +288,12 @@ def _split_answered(table: Table, answered: pb.SplitAnswered, event: pb.TableEve
     at = hand.index[answered.seat]
     if answered.accepted:
         hand.accepted |= 1 << at
-        next_answer(hand, event.version)
+        next_answer(hand, table.version)
     elif hand.status[at] == ACTIVE:
-        end_offer(hand, at, event.version)
+        end_offer(hand, at, table.version)
     else:
         hand.refused |= 1 << at
-        next_answer(hand, event.version)
+        next_answer(hand, table.version)
 
 
 def _rake_taken(table: Table, taken: pb.RakeTaken, event: pb.TableEvent) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from relance.api.events.v1 import events_pb2 as pb
-from relance.poker.cards import FULL_DECK, render
+from relance.poker.cards import FULL_DECK, NAMES, render
 from relance.poker.departures import between_hands
 from relance.poker.draft import Draft
 from relance.poker.hand import BETTING, DEALING, DRAWING, FOLDED, NOBODY, POSTING, SHOWDOWN, Hand
@@ -89,14 +89,16 @@ def _deal(draft: Draft) -> None:
         _deal_board(draft, each)
         return
     cards, stub, count = draft.cards, hand.stub[: each * len(live)], len(live)
-    commit = hand.terms.commitments
+    commit, card, face_down = hand.terms.commitments, cards.card, street.down
     for number, at in enumerate(live):
         places = stub[number::count]
-        dealt = [cards.card(place) for place in places]
-        down, up = dealt[: street.down], dealt[street.down :]
-        fields: dict[str, object] = {"seat": hand.seats[at], "down": render(down), "down_count": len(down)}
-        if up:
-            fields["up"] = render(up)
+        text = "".join([NAMES[card(place)] for place in places])
+        fields: dict[str, object] = {"seat": hand.seats[at]}
+        if face_down:
+            fields["down"] = text[: 2 * face_down]
+            fields["down_count"] = face_down
+        if street.up:
+            fields["up"] = text[2 * face_down :]
         if commit:
             fields["positions"] = places
             fields["down_salts"] = b"".join(cards.salt(place) for place in places[: street.down])

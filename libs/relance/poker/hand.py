@@ -6,7 +6,7 @@ clockwise; a player on the button is last. "First to the left of the button" is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from typing import Final
 
 from relance.api.table.v1 import table_pb2
@@ -36,9 +36,12 @@ POST: Final = table_pb2.PROMPT_KIND_POST
 SHOW: Final = table_pb2.PROMPT_KIND_SHOW
 
 
-@dataclass(slots=True)
+@dataclass
 class Hand:
-    """State of a hand. Chips are minor units; `bet` counts for the round, `put` for the hand (live chips only)."""
+    """State of a hand. Chips are minor units; `bet` counts for the round, `put` for the hand (live chips only).
+
+    Not slotted: every closed round decides on a copy, and a dict copies at once where slots copy one by one.
+    """
 
     number: int
     terms: Terms
@@ -141,7 +144,7 @@ class Hand:
     """Cards that go back into the stub at the next reshuffle (F3, F4)."""
     restock_at: int = NOBODY
     """Street before which the stub is reshuffled (F3, F4)."""
-    awarded: int = field(default=0)
+    awarded: int = 0
 
     @property
     def game(self) -> Game:
@@ -186,10 +189,10 @@ class Hand:
     def copy(self) -> Hand:
         """A hand that can be played on without touching this one."""
         new = object.__new__(Hand)
-        for name in _PLAIN:
-            setattr(new, name, getattr(self, name))
+        state = self.__dict__.copy()
         for name in _LISTS:
-            setattr(new, name, getattr(self, name).copy())
+            state[name] = state[name].copy()
+        new.__dict__ = state
         return new
 
 
@@ -197,4 +200,3 @@ _LISTS: Final = (
     *("stack", "bet", "put", "dead", "status", "faced", "posted"),
     *("down", "up", "gone", "places", "salts", "stub", "muck"),
 )
-_PLAIN: Final = tuple(row.name for row in fields(Hand) if row.name not in _LISTS)

@@ -52,7 +52,10 @@ def _one(
     table: Table, context: Context, hand: Hand, at: int, name: str, fields: dict[str, object]
 ) -> list[pb.TableEvent]:
     """The event of an action, and what follows. Somebody else to ask: one event, and nothing is copied."""
-    if name in _CLOSING and hand.asks == BET and not hand.offering and not _closes(hand, at, name):
+    if hand.asks == BET:
+        if not hand.offering and name in _CLOSING and not _closes(hand, at, name):
+            return [envelope(table, context, name, fields)]
+    elif name == "cards_discarded" and not fields["count"] and _draw_goes_on(hand, at):
         return [envelope(table, context, name, fields)]
     draft = Draft(table, context)
     if hand.offering and name not in {"split_answered", "folded"}:
@@ -72,6 +75,12 @@ def refuse_to_post(draft: Draft, at: int) -> None:
     if not seat.leaving:
         why = pb.LEAVE_REASON_REQUESTED
         draft.emit("leave_requested", seat=seat.number, player=seat.player, reason=why)
+
+
+def _draw_goes_on(hand: Hand, at: int) -> bool:
+    """Whether somebody else is asked to draw after this player. Says no when in doubt."""
+    later = next((other for other in range(at + 1, len(hand.seats)) if hand.is_live(other)), NOBODY)
+    return later != NOBODY and hand.status[later] == ACTIVE and not hand.absent and hand.able() > 1
 
 
 _CLOSING: Final = frozenset({"checked", "called", "folded", "bet_made", "raised"})

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
 from relance.poker.games import HIGH, Opener
@@ -201,11 +200,11 @@ def _highest_card(hand: Hand, able: list[int]) -> int:
 
 def _highest_showing(hand: Hand, able: list[int]) -> int:
     """G10: pairs and more, then high cards; equal showings: nearest the left of the button."""
-    return max(able, key=lambda at: (_showing(card >> 2 for card in hand.up[at]), -at))
+    return max(able, key=lambda at: (_showing([card >> 2 for card in hand.up[at]]), -at))
 
 
 def _lowest_showing(hand: Hand, able: list[int]) -> int:
-    return min(able, key=lambda at: (_showing(_low_rank(card) for card in hand.up[at]), at))
+    return min(able, key=lambda at: (_showing([_low_rank(card) for card in hand.up[at]]), at))
 
 
 def _low_rank(card: int) -> int:
@@ -213,9 +212,12 @@ def _low_rank(card: int) -> int:
     return ((card >> 2) + 1) % 13
 
 
-def _showing(ranks: Iterable[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    groups = sorted(((count, rank) for rank, count in Counter(ranks).items()), reverse=True)
-    return tuple(count for count, _ in groups), tuple(rank for _, rank in groups)
+def _showing(ranks: list[int]) -> tuple[int, list[int]]:
+    """Key of a showing hand: first what it makes (quads, trips, two pair, pair, nothing), then its ranks."""
+    if len(set(ranks)) == len(ranks):
+        return 0, sorted(ranks, reverse=True)
+    grouped = sorted(ranks, key=lambda rank: (ranks.count(rank), rank), reverse=True)
+    return sum(ranks.count(rank) for rank in ranks), grouped
 
 
 _AFTER: Final[dict[Opener, Callable[[Hand], int]]] = {

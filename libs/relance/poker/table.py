@@ -77,9 +77,9 @@ class Seat:
 _SEAT_FIELDS: Final = tuple(row.name for row in fields(Seat))
 
 
-@dataclass(slots=True)
+@dataclass
 class Table:
-    """State of a table after its event `version`. Changed by `apply` alone."""
+    """State of a table after its event `version`. Changed by `apply` alone. Not slotted, as `Hand` is not."""
 
     id: str
     version: int = 0
@@ -151,10 +151,9 @@ class Table:
     def fork(self) -> Table:
         """A table whose hand can be played on without touching this one; seats are shared until `own`."""
         new = object.__new__(Table)
-        for name in _TABLE_FIELDS:
-            setattr(new, name, getattr(self, name))
-        if new.hand is not None:
-            new.hand = new.hand.copy()
+        new.__dict__ = self.__dict__.copy()
+        if self.hand is not None:
+            new.hand = self.hand.copy()
         return new
 
     def own(self) -> None:
@@ -175,9 +174,6 @@ class Table:
             in_hand, before = sum(hand.stack) + hand.pot + hand.rake, sum(hand.start)
             assert in_hand == before, f"{self.id}@{self.version}: {in_hand} chips in the hand, {before} before it"
             assert min(hand.stack) >= 0, f"{self.id}@{self.version}: negative stack {hand.stack}"
-
-
-_TABLE_FIELDS: Final = tuple(row.name for row in fields(Table))
 
 
 def initial(table_id: str) -> Table:
