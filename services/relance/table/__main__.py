@@ -14,7 +14,7 @@ async def serve(settings: TableSettings, stop: asyncio.Event) -> None:
     """Serve until told to stop, then give every table up in order."""
     with metrics.exposed(settings.metrics):
         async with running(settings) as process:
-            await stop.wait()
+            await process.wait(stop)
             await process.drain(settings.drain_timeout)
 
 

@@ -33,21 +33,12 @@ def _ask_wallet(host: Host, table: Table, asked: Iterable[Transfer]) -> None:
 def _owner_started(host: Host, table: Table, audience: Audience | None, event: TableEvent) -> None:
     """What the owner before asked for and got no answer to is asked for again."""
     _ask_wallet(host, table, table.transfers.values())
-    host.metrics.seats.inc(len(table.seats))
 
 
 def _transfer_requested(host: Host, table: Table, audience: Audience | None, event: TableEvent) -> None:
     asked = table.transfers.get(event.transfer_requested.transfer)
     if asked is not None:
         _ask_wallet(host, table, [asked])
-
-
-def _seat_reserved(host: Host, table: Table, audience: Audience | None, event: TableEvent) -> None:
-    host.metrics.seats.inc()
-
-
-def _seat_given_up(host: Host, table: Table, audience: Audience | None, event: TableEvent) -> None:
-    host.metrics.seats.dec()
 
 
 def _hand_ended(host: Host, table: Table, audience: Audience | None, event: TableEvent) -> None:
@@ -67,9 +58,6 @@ def _hand_voided(host: Host, table: Table, audience: Audience | None, event: Tab
 _EFFECTS: dict[str, Effect] = {
     "owner_started": _owner_started,
     "transfer_requested": _transfer_requested,
-    "seat_reserved": _seat_reserved,
-    "seat_released": _seat_given_up,
-    "player_left": _seat_given_up,
     "hand_ended": _hand_ended,
     "hand_voided": _hand_voided,
 }

@@ -71,10 +71,19 @@ def public_body(events: Sequence[TableEvent]) -> bytes:
 class Process:
     """A running table process."""
 
-    def __init__(self, tables: Tables, server: Server, heartbeat: Heartbeat) -> None:
+    def __init__(self, tables: Tables, server: Server, heartbeat: Heartbeat, work: asyncio.Future[Any]) -> None:
         self.tables = tables
         self.server = server
         self._heartbeat = heartbeat
+        self._work = work
+
+    async def wait(self, stop: asyncio.Event) -> None:
+        """Return once told to stop. Raises what ended the work in the background: it must not end."""
+        stopped = asyncio.create_task(stop.wait())
+        await asyncio.wait([stopped, self._work], return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if self._work.done():
+            self._work.result()
 
     @property
     def address(self) -> str:
@@ -150,15 +159,17 @@ async def running(
         server.add(table_pb2_grpc.add_TableAdminServiceServicer_to_server, TableAdminService(tables, events))
         tables.address = await server.start()
 
-        heartbeat = Heartbeat(events, tables.address)
+        heartbeat = _MeasuredHeartbeat(events, tables.address, clock)
         observer = Observer(events, heartbeat, lease=settings.lease, monotonic=clock.monotonic)
         work += [observer.run(tables.found), tables.keep_confirming(settings.lease / 2)]
         metrics.mailbox.set_function(tables.waiting)
+        metrics.seats.set_function(tables.seats)
+        metrics.heartbeat_age.set_function(heartbeat.age)
         metrics.publish_lag.set_function(lambda: publisher.behind)
-        tasks = [asyncio.create_task(_for_ever(each)) for each in work]
+        running_work = asyncio.gather(*work)
         stack.callback(timers.stop)
-        stack.push_async_callback(_cancelled, tasks)
-        yield Process(tables, server, heartbeat)
+        stack.push_async_callback(_cancelled, running_work)
+        yield Process(tables, server, heartbeat, running_work)
 
 
 async def _opened(stack: AsyncExitStack, settings: TableSettings, writer: str) -> PostgresLog:
@@ -181,15 +192,21 @@ async def _published(link: nats.Link, publisher: Publisher) -> None:
     await publisher.run()
 
 
-async def _for_ever(work: Coroutine[Any, Any, None]) -> None:
-    """Work that must not end: if it does, the process is of no use and says so."""
-    try:
-        await work
-    except Exception:
-        log.exception("background work ended: this process should be restarted")
+async def _cancelled(work: asyncio.Future[Any]) -> None:
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
 
 
-async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+class _MeasuredHeartbeat(Heartbeat):
+    def __init__(self, events: PostgresLog, address: str, clock: Clock) -> None:
+        super().__init__(events, address)
+        self._clock = clock
+        self._beaten = clock.monotonic()
+
+    async def beat(self) -> None:
+        await super().beat()
+        self._beaten = self._clock.monotonic()
+
+    def age(self) -> float:
+        """Seconds since the last durable beat."""
+        return self._clock.monotonic() - self._beaten

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
-from relance.poker.snapshot import load
 
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.eventlog import EventLog, Ownership, Snapshot
 from relance.poker import Table, UnknownEvent, apply, initial
+from relance.poker.snapshot import load
 
 log = structlog.get_logger(__name__)
 
@@ -41,7 +41,8 @@ def replay(stream: str, snapshot: Snapshot | None, bodies: Sequence[bytes]) -> T
 
 async def recover(events: EventLog, taken: Mapping[str, Ownership]) -> AsyncIterator[list[Recovered]]:
     """Read tables that were taken over, chunk by chunk. Raises Unavailable."""
-    names = list(taken)
+    names = list(taken)  # the caller may take out of `taken` what it has dealt with
+    owned = dict(taken)
     chunks = [names[start : start + CHUNK] for start in range(0, len(names), CHUNK)]
     following = asyncio.ensure_future(_read(events, chunks[0])) if chunks else None
     try:
@@ -52,7 +53,7 @@ async def recover(events: EventLog, taken: Mapping[str, Ownership]) -> AsyncIter
                 following = asyncio.ensure_future(_read(events, chunks[number + 1]))
             found = []
             for stream in chunk:
-                found.append(await _recovered(events, stream, taken[stream], snapshots.get(stream), bodies[stream]))
+                found.append(await _recovered(events, stream, owned[stream], snapshots.get(stream), bodies[stream]))
                 await asyncio.sleep(0)  # a long replay must not hold up the tables that run
             yield found
     finally:

@@ -27,6 +27,8 @@ log = structlog.get_logger(__name__)
 LAST_SECONDS = 3.0
 """What the last appends of a drain may take."""
 
+READ_AGAIN_SECONDS = 0.2
+
 
 class Tables:
     """The actors of a process by table id, and the tables that it owns without running them."""
@@ -82,6 +84,10 @@ class Tables:
         if actor is not None:
             actor.tell(command)
 
+    def seats(self) -> int:
+        """Seats taken at all tables."""
+        return sum(len(actor.table.seats) for actor in self.actors.values())
+
     def waiting(self) -> int:
         """Commands in all mailboxes."""
         return sum(actor.waiting for actor in self.actors.values())
@@ -129,17 +135,24 @@ class Tables:
             )
 
     async def claim(self, seen: Mapping[str, int]) -> None:
-        """Take over tables whose fences were seen (table -> fence) and run them. Raises Unavailable.
+        """Take over tables whose fences were seen (table -> fence) and run them.
 
         Many at once: a few queries for all, and the take-overs' appends share commits.
         """
         if self.host.draining:
             return
-        taken = await self.host.log.take_over_all(seen)
-        marks = await self.host.log.marks.read(taken)
-        async for chunk in recover(self.host.log, taken):
-            for recovered in chunk:
-                await self._recovered(recovered, marks[recovered.stream])
+        rest = await self.host.log.take_over_all(seen)
+        while rest:
+            try:
+                marks = await self.host.log.marks.read(rest)
+                async for chunk in recover(self.host.log, rest):
+                    for recovered in chunk:
+                        await self._recovered(recovered, marks[recovered.stream])
+                        del rest[recovered.stream]
+            except Unavailable:
+                # They are this process's now: nobody else will run them.
+                log.warning("database away while tables were read back", tables=len(rest))
+                await self.host.clock.sleep(READ_AGAIN_SECONDS)
 
     async def _recovered(self, found: Recovered, mark: int) -> None:
         if isinstance(found.error, UnknownEvent):
