@@ -10,12 +10,11 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import pytest
 import pytest_asyncio
-from click.testing import CliRunner
 from tests.ops.books import busy_room, play_live
 
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.eventlog import PostgresLog
-from relance.ops.audit import Report, audit, audit_command
+from relance.ops.audit import Report, audit
 from relance.runtime.migrations import migrate
 from relance.wallet.ledger import Ledger
 
@@ -68,6 +67,7 @@ async def books(database_url: str) -> AsyncIterator[Books]:
     """A busy room that nobody has tampered with."""
     await migrate(database_url, "relance.eventlog")
     await migrate(database_url, "relance.wallet")
+    await migrate(database_url, "relance.rake")
     owner = await asyncpg.connect(database_url)
     await owner.execute("ALTER ROLE relance_audit LOGIN PASSWORD 'audit'")
     async with (
@@ -204,9 +204,12 @@ async def test_a_transfer_to_somebody_else_is_found(books: Books) -> None:
     await found(books, 4, "the wallet wrote it from players/p6/eur", transfer="calm-3")
 
 
-def test_the_command_needs_a_database() -> None:
-    result = CliRunner().invoke(audit_command, [], env={"RELANCE_AUDIT_URL": ""})
-    assert result.exit_code == 2
+async def test_a_hand_whose_rake_was_stopped_is_found(books: Books) -> None:
+    await books.owner.execute(
+        "INSERT INTO rake.hand VALUES"
+        " ('calm', 2, 1, 1, '', 'holdem', 5, '', 3, 600, 30, 25, 'too much', 'stopped', 0, 1)"
+    )
+    await found(books, 3, "its rake of 30 is not collected, the schedule gives 25", table="calm", hand=2)
 
 
 async def test_the_report_is_lines_and_json(books: Books) -> None:

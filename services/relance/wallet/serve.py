@@ -47,7 +47,9 @@ async def started(settings: WalletSettings) -> AsyncIterator[Server]:
 
         async def connect() -> asyncpg.Connection[asyncpg.Record]:
             connection: asyncpg.Connection[asyncpg.Record] = await asyncpg.connect(
-                url, timeout=5.0, server_settings={"application_name": "relance-wallet-ledger", "timezone": "UTC"}
+                url,
+                timeout=5.0,
+                server_settings={"application_name": "relance-wallet-ledger", "timezone": "UTC", "jit": "off"},
             )
             await database.check_server(connection)
             return connection
