@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from relance.api.common.v1 import game_pb2
 from relance.api.events.v1 import events_pb2
@@ -162,8 +163,7 @@ class StartHand:
     """Start the next hand; the context brings the cards and, if it changed, the rake schedule."""
 
 
-@dataclass(frozen=True, slots=True)
-class Act:
+class Act(NamedTuple):
     """An action in a hand. `turn`: of the prompt answered, 0 = whatever is asked now; `amount`: total for the round."""
 
     player: str

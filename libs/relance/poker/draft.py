@@ -32,13 +32,22 @@ class Context:
 
 _IN_HAND: Final = frozenset(
     {
-        *("blind_missed", "ante_posted", "blind_posted", "bring_in_posted", "cards_dealt", "board_dealt", "card_burnt"),
+        *(
+            "hand_started",
+            "blind_missed",
+            "ante_posted",
+            "blind_posted",
+            "bring_in_posted",
+            "cards_dealt",
+            "board_dealt",
+            "card_burnt",
+        ),
         *("checked", "called", "bet_made", "raised", "folded", "timed_out", "protection_used", "cards_discarded"),
         *("cards_drawn", "deck_reshuffled", "dealing_fault_ruled", "split_offered", "split_answered"),
         *("uncalled_returned", "round_ended", "hand_shown", "hand_mucked", "rake_taken", "pot_awarded"),
     }
 )
-"""Events that change the running hand and nothing else of the table."""
+"""Events that change the running hand and nothing that a fork shares with the table."""
 
 
 class Draft:

@@ -27,8 +27,10 @@ def apply(table: Table, event: pb.TableEvent) -> None:
     name = event.WhichOneof("payload")
     if name is None:
         raise UnknownEvent(f"{event.table}@{event.version} has no payload that this version knows")
-    assert event.version == table.version + 1, f"{table.id}: event {event.version} after {table.version}"
-    evolve(table, name, event)
+    version = event.version
+    assert version == table.version + 1, f"{table.id}: event {version} after {table.version}"
+    table.version = version
+    APPLIERS[name](table, getattr(event, name), event)
     if event.request_id:
         _remember(table, event)
 

@@ -91,6 +91,9 @@ def _closes(hand: Hand, at: int, name: str) -> bool:
     if name in {"bet_made", "raised"}:
         return False
     status, faced, bet, current = hand.status, hand.faced, hand.bet, hand.current
+    following = at + 1 if at + 1 < len(status) else 0
+    if status[following] == ACTIVE and faced[following] < 0 and status.count(ACTIVE) > 2:
+        return False
     others = 0
     waits = False
     for other, state in enumerate(status):
