@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from tests.client.conftest import BUY_IN, Live
@@ -13,6 +14,7 @@ from tests.client.conftest import BUY_IN, Live
 from relance.api.events.v1 import events_pb2
 from relance.client import ActionRefused, NoMoney, RelanceError, Room, Seat, SignInRequired, StaleAction, connect
 from relance.client.proofs import verify_hand
+from relance.room.bots import BotFleet
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -194,3 +196,28 @@ async def test_the_catalogue_shows_what_the_events_said(live: Live) -> None:
         await eventually(listed)
         row = next(row for row in await room.list_tables() if row.name == table)
         assert (row.config.display_name, row.seats_free) == ("Corner table", 6)
+
+
+async def test_bots_play_on_through_a_killed_wallet_and_keep_their_seats_when_stopped(
+    live: Live, tmp_path: Path
+) -> None:
+    table = await live.open_table()
+    fleet = BotFleet(live.lobby, 6, folder=tmp_path, pace="instant", seed=7)
+    await fleet.start()
+    try:
+        await eventually(lambda: played(fleet, hands=5, seated=2))
+        live.supervisor.kill("wallet")
+        before = fleet.stats().hands
+        await eventually(lambda: played(fleet, hands=before + 5, seated=2))
+        assert {bot.last_error for bot in fleet.stats().bots if bot.errors} <= {"UNAVAILABLE", "DEADLINE"}
+    finally:
+        await fleet.stop()
+    view = await live.operator.table(table)
+    assert {seat.player for seat in view.seats if seat.player} <= {bot.room.player for bot in fleet.bots}
+    assert (tmp_path / "bots.json").exists()
+
+
+async def played(fleet: BotFleet, *, hands: int, seated: int) -> bool:
+    """Whether a fleet has played so many hands and so many bots sit."""
+    stats = fleet.stats()
+    return stats.hands >= hands and stats.seated >= seated

@@ -140,7 +140,10 @@ class Seat(TableStream[_Call]):
         return await self._command(table_pb2.PlayRequest(act=table_pb2.ActRequest(action=action)))
 
     async def turns(self) -> AsyncIterator[Turn]:
-        """The player's turns as they come; only the newest is kept. Ends when the player has no seat any more."""
+        """The player's turns as they come; only the newest is kept. Ends when the player has no seat any more.
+
+        Who sits out, or has lost the whole stack, is not asked: watch `me.sitting_out` beside it.
+        """
         while True:
             await self.until(lambda: not self.number or self._fresh_turn() is not None)
             turn = self._fresh_turn()
@@ -148,6 +151,21 @@ class Seat(TableStream[_Call]):
                 return
             self._served = turn.number
             yield turn
+
+    async def hand(self) -> AsyncIterator[Turn]:
+        """The turns of one hand: the running one if the player is in it, else the next that they are dealt into.
+
+        Ends when the hand is over, paid or void, or the seat is given up.
+        """
+        await self.until(lambda: not self.number or self.me.in_hand)
+        hand = self.view.hand
+        while self.number and self.view.hand == hand:
+            turn = self._fresh_turn()
+            if turn is not None and turn.hand == hand:
+                self._served = turn.number
+                yield turn
+            else:
+                await self.until(lambda: not self.number or self.view.hand != hand or self._fresh_turn() is not None)
 
     def _fresh_turn(self) -> Turn | None:
         turn = self._turn

@@ -25,6 +25,8 @@ log = structlog.get_logger(__name__)
 _CATALOGUE_SECONDS = 2.0
 # A bot draws this many buy-ins at once, so that it seldom asks.
 _BUY_INS = 5
+# Players that make a game.
+_GAME = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +130,27 @@ class BotFleet:
         )
 
     async def find(self, bot: Bot) -> lobby_pb2.Table | None:
-        """The table that the bot sat at last, or the emptiest one with a seat free; None: there is none."""
+        """The table that the bot sat at last, or one with a seat free; None: there is none.
+
+        Tables with a game that is short of players come first, then empty ones, then those with the most room left.
+        """
         tables = await self._open_tables(bot)
         by_name = {table.name: table for table in tables}
         if bot.account.table in by_name:
             return by_name[bot.account.table]
         going = Counter(self._going.values())
+
+        def appeal(table: lobby_pb2.Table) -> tuple[int, float]:
+            count, seats = max(table.players, going[table.name]), table.config.seats
+            if count == 0:
+                return 1, 0
+            return (0, -count) if count < min(_GAME, seats) else (2, count / seats)
+
         free = [table for table in tables if max(table.players, going[table.name]) < table.config.seats]
         if not free:
             return None
         bot.rng.shuffle(free)
-        choice = min(free, key=lambda table: max(table.players, going[table.name]) / table.config.seats)
+        choice = min(free, key=appeal)
         self._going[bot.account.name] = choice.name
         return choice
 
