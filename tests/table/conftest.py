@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest_asyncio
 from pydantic import SecretStr
-from tests.table.support import Keys, Room
+from tests.table.support import Keys, Room, beside
 
 from relance.room.embedded import Nats
 from relance.runtime.migrations import migrate
-from relance.runtime.settings import ServiceSettings
 from relance.wallet.serve import started
+from relance.wallet.settings import WalletSettings
 
 
 @pytest_asyncio.fixture
@@ -23,22 +22,12 @@ async def room(database_url: str, nats_server: Nats, tmp_path: Path) -> AsyncIte
     for package in ("relance.eventlog", "relance.wallet"):
         await migrate(database_url, package)
     keys = Keys(tmp_path)
-    settings = ServiceSettings(
+    settings = WalletSettings(
         database_url=SecretStr(database_url),
         nats_url=SecretStr(nats_server.url),
         keyring=keys.ring,
         signing_key=keys.service_key,
     )
-    address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    stop = asyncio.Event()
-
-    async def wallet() -> None:
-        async with started(settings) as server:
-            address.set_result(server.address)
-            await stop.wait()
-
-    serving = asyncio.create_task(wallet())
     async with AsyncExitStack() as stack:
-        yield Room(stack, keys, database_url, nats_server.url, await address)
-    stop.set()
-    await serving
+        wallet = await beside(stack, started(settings))
+        yield Room(stack, keys, database_url, nats_server.url, wallet)

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 
 import grpc
@@ -19,14 +19,18 @@ from relance.api.events.v1.events_pb2 import TableEvent
 from relance.api.table.v1 import table_pb2, table_pb2_grpc
 from relance.api.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from relance.eventlog import PostgresLog
+from relance.lobby.serve import started as lobby_started
+from relance.lobby.settings import LobbySettings
 from relance.poker import Table
 from relance.poker.blinds import plan_hand
 from relance.poker.cards import parse
 from relance.poker.commands import PauseTable, ResumeTable
 from relance.poker.deck import CardSource, ScriptedDeck
 from relance.runtime.auth import ROLES, TokenSigner
-from relance.runtime.clock import Clock
+from relance.runtime.clock import Clock, SystemClock
 from relance.runtime.errors import Refused, from_call
+from relance.runtime.migrations import migrate
+from relance.runtime.server import Server
 from relance.table.actor import Actor
 from relance.table.metrics import TableMetrics
 from relance.table.process import Process, running
@@ -47,8 +51,9 @@ class Keys:
         self.ring = folder / "keyring.json"
         entries = {signer.kid: signer.entry(*roles[name]) for name, signer in self._signers.items()}
         self.ring.write_text(json.dumps({"keys": entries}))
-        self.service_key = folder / "service.pem"
+        self.service_key, self.lobby_key = folder / "service.pem", folder / "lobby.pem"
         self.service_key.write_bytes(self._signers["service"].pem())
+        self.lobby_key.write_bytes(self._signers["lobby"].pem())
 
     def player(self, player: str, seconds: int = 600) -> str:
         """A player's token."""
@@ -77,6 +82,26 @@ async def until(condition: Callable[[], bool], seconds: float = PATIENCE) -> Non
             await asyncio.sleep(0.002)
 
 
+async def beside(stack: AsyncExitStack, service: AbstractAsyncContextManager[Server]) -> str:
+    """Run another service until the stack ends, in a task of its own; its address."""
+    address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    stop = asyncio.Event()
+
+    async def serve() -> None:
+        async with service as server:
+            address.set_result(server.address)
+            await stop.wait()
+
+    serving = asyncio.create_task(serve())
+
+    async def end() -> None:
+        stop.set()
+        await serving
+
+    stack.push_async_callback(end)
+    return await address
+
+
 class Room:
     """Table processes on one database. `holes` (player -> cards) and `board` script the next hands' decks."""
 
@@ -95,7 +120,21 @@ class Room:
 
     # Processes
 
-    async def start(self, *, clock: Clock | None = None, lease: float = LEASE, wallet: str | None = None) -> Process:
+    async def lobby(self) -> str:
+        """A lobby; its address."""
+        await migrate(self.database, "relance.lobby")
+        settings = LobbySettings(
+            database_url=SecretStr(self.database),
+            nats_url=SecretStr(self._nats),
+            keyring=self.keys.ring,
+            signing_key=self.keys.service_key,
+            player_signing_key=self.keys.lobby_key,
+        )
+        return await beside(self._stack, lobby_started(settings, SystemClock()))
+
+    async def start(
+        self, *, clock: Clock | None = None, lease: float = LEASE, wallet: str | None = None, lobby: str = ""
+    ) -> Process:
         """A table process."""
         settings = TableSettings(
             database_url=SecretStr(self.database),
@@ -103,6 +142,7 @@ class Room:
             keyring=self.keys.ring,
             signing_key=self.keys.service_key,
             wallet_address=self._wallet if wallet is None else wallet,
+            lobby_address=lobby,
             lease=lease,
         )
         stack = AsyncExitStack()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from tests.table.support import Room, until
+import pytest
+from tests.table.support import Room, bearer, until
 from tests.table.test_hand import CALL, RAISE, heads_up, play
 
 from relance.api.events.v1 import events_pb2
+from relance.api.lobby.v1 import lobby_pb2, lobby_pb2_grpc
 from relance.api.table.v1 import table_pb2
 from relance.poker.commands import Act
 from relance.room.embedded import Postgres
@@ -55,18 +57,38 @@ async def test_C1_an_action_received_before_the_deadline_counts_though_it_is_tak
     assert not isinstance(outcomes["late"], int)
 
 
-async def test_C2_a_disconnected_player_who_put_chips_in_is_all_in_for_them(room: Room) -> None:
+@pytest.mark.parametrize(
+    ("lobby", "used", "what"),
+    [
+        ("none", 0, "protection_used"),
+        ("away", 0, "protection_used"),
+        ("there", 0, "protection_used"),
+        ("there", 1, "folded"),
+    ],
+)
+async def test_C2_a_disconnected_player_is_all_in_while_the_lobby_has_a_protection_left(
+    room: Room, lobby: str, used: int, what: str
+) -> None:
+    """No answer of the lobby is a grant; it books what was used from the log."""
     clock = SimulatedClock()
-    process = await room.start(clock=clock, lease=500)
-    table = await room.open(process, timers_between_ms=60_000)
+    address = {"none": "", "away": "127.0.0.1:1"}.get(lobby)
+    address = await room.lobby() if address is None else address
+    process = await room.start(clock=clock, lease=500, lobby=address)
+    table = await room.open(process, timers_between_ms=60_000, choices={"protections_per_24h": "1"})
     players = await room.seated(process, table, {"ann": 2000, "bob": 2000})
     button, other = await heads_up(players)
     await play(button, RAISE, 300)
+    if used:
+        elsewhere = lobby_pb2.UseProtectionRequest(
+            table="tables/other", hand=1, seat=1, player=f"players/{other.player}", limit=1
+        )
+        stub = lobby_pb2_grpc.ProtectionServiceStub(room.channel(address))
+        assert (await stub.UseProtection(elsewhere, metadata=bearer(room.keys.service()))).granted
     other.vanish()
     await button.saw("connection_lost")
     await clock.advance(20)
-    used = await button.saw("protection_used")
-    assert used.protection_used.player == other.player
+    event = await button.saw(what)
+    assert getattr(event, what).seat == other.seat
 
 
 async def test_while_the_database_is_away_commands_are_refused_and_the_clock_stands_still(

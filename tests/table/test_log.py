@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import nats
+from nats.aio.msg import Msg
 from tests.table.support import Room, bearer, until
 
 from relance.api.table.v1 import table_pb2
@@ -18,7 +19,7 @@ async def test_every_append_is_published_redacted_and_in_order(room: Room, nats_
     bodies: list[bytes] = []
     seen: list[int] = []
 
-    async def take(message: nats.aio.msg.Msg) -> None:
+    async def take(message: Msg) -> None:
         bodies.append(message.data)
         seen.extend(event.version for event in table_pb2.TableUpdate.FromString(message.data).events)
 

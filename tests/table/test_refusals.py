@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TypeAlias
 
 import grpc
 import pytest
@@ -17,7 +18,7 @@ from relance.runtime.auth import TokenSigner
 from relance.runtime.errors import code_of, reason_name
 from relance.table.process import Process
 
-Kind = table_pb2.ActionKind.ValueType
+Kind: TypeAlias = "table_pb2.ActionKind.ValueType"
 
 
 @asynccontextmanager
@@ -124,9 +125,14 @@ async def test_no_money_is_a_recorded_refusal_and_the_seat_is_free_again(room: R
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("", "FIELD_MISSING"), ("t1", "INVALID_NAME"), ("tables/A", "INVALID_NAME"), ("tables/" + "x" * 41, "INVALID_NAME"),
-     ("tables/none", "TABLE_NOT_FOUND")],
-)  # fmt: skip
+    [
+        ("", "FIELD_MISSING"),
+        ("t1", "INVALID_NAME"),
+        ("tables/A", "INVALID_NAME"),
+        ("tables/" + "x" * 41, "INVALID_NAME"),
+        ("tables/none", "TABLE_NOT_FOUND"),
+    ],
+)
 async def test_names_of_tables_that_are_none(room: Room, name: str, reason: str) -> None:
     process = await room.start()
     me = bearer(room.keys.player("ann"))
@@ -214,8 +220,12 @@ async def test_C4_a_hand_is_voided_while_it_runs_and_only_a_ruling_can_follow_it
         return table_pb2.VoidHandRequest(table=f"tables/{table}", request_id=request_id, hand=hand, reason=reason)
 
     async with unchanged(process, table):
-        for request, reason in ((void(2, "a"), "NO_ACTIVE_HAND"), (void(0, "b"), "FIELD_MISSING"),
-                                (void(1, "c", ""), "FIELD_MISSING"), (void(1, "d", "x" * 501), "FIELD_TOO_LONG")):  # fmt: skip
+        for request, reason in (
+            (void(2, "a"), "NO_ACTIVE_HAND"),
+            (void(0, "b"), "FIELD_MISSING"),
+            (void(1, "c", ""), "FIELD_MISSING"),
+            (void(1, "d", "x" * 501), "FIELD_TOO_LONG"),
+        ):
             assert reason_name((await refusal(admin.VoidHand(request, metadata=floor))).reason) == reason
     once = await admin.VoidHand(void(1, "e"), metadata=floor)
     assert await admin.VoidHand(void(1, "e"), metadata=floor) == once

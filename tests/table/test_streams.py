@@ -54,7 +54,9 @@ async def test_a_slow_watcher_is_dropped_with_a_reason_and_the_others_do_not_not
     process = await room.start()
     table = await room.open(process)
     good = await room.watch(process, table)
-    watch = room.channel(process.address).unary_stream("/relance.api.table.v1.TableService/Watch")
+    watch: grpc.aio.UnaryStreamMultiCallable[bytes, bytes] = room.channel(process.address).unary_stream(
+        "/relance.api.table.v1.TableService/Watch"
+    )
     request = table_pb2.WatchRequest(table=f"tables/{table}").SerializeToString()
     slow = watch(request, metadata=bearer(room.keys.player("snail")))
     await slow.read()
@@ -67,8 +69,7 @@ async def test_a_slow_watcher_is_dropped_with_a_reason_and_the_others_do_not_not
     await until(lambda: len(good.events) >= 2 * MAX_WAITING)
     assert not good.ended
     with pytest.raises(grpc.aio.AioRpcError) as dropped:
-        while await slow.read() is not grpc.aio.EOF:
-            pass
+        await everything(slow)
     refused = from_call(dropped.value)
     assert refused is not None
     assert refused.reason == reason_pb2.REASON_SLOW_WATCHER
@@ -176,3 +177,9 @@ async def wait(stub: object, request: table_pb2.RecordRulingRequest, metadata: t
     """The version that a ruling made."""
     answer: table_pb2.CommandResponse = await stub.RecordRuling(request, metadata=metadata)  # type: ignore[attr-defined]
     return answer.version
+
+
+async def everything(call: grpc.aio.UnaryStreamCall[bytes, bytes]) -> None:
+    """Read a stream to its end."""
+    while await call.read() is not grpc.aio.EOF:
+        pass

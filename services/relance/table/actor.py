@@ -47,7 +47,7 @@ from relance.table import effects, protections, wire
 from relance.table.audience import Audience
 from relance.table.clocks import Clocks
 from relance.table.host import Host, closed
-from relance.table.mail import MAILBOX, Answer, Mail, Mailbox, Reply, nobody
+from relance.table.mail import MAILBOX, Answer, Mail, Mailbox, Outcome, Reply, nobody
 from relance.table.streams import Stream
 from relance.table.timers import NEVER
 
@@ -265,13 +265,7 @@ class Actor:
         error = asyncio.CancelledError() if future.cancelled() else future.exception()
         if error is not None:
             answer(self.host.unavailable(self.id))
-            if isinstance(error, Fenced):
-                self.leave(self.host.unavailable(self.id), "fenced")
-            elif isinstance(error, asyncio.CancelledError | Unavailable):
-                # The log itself was closed: what became of the append is for the next owner to read.
-                self.leave(self.host.unavailable(self.id), "the log was closed")
-            else:
-                self.quarantine(f"the log raised {error!r}")
+            self._shut_out(error)
             return
         self.host.metrics.append_seconds.observe(self.host.clock.monotonic() - since)
         try:
@@ -289,6 +283,15 @@ class Actor:
             self.leave(closed(self.id), "closed")
         self._step()
         self._arm(self.host.clock.monotonic())
+
+    def _shut_out(self, error: BaseException) -> None:
+        if isinstance(error, Fenced):
+            self.leave(self.host.unavailable(self.id), "fenced")
+        elif isinstance(error, asyncio.CancelledError | Unavailable):
+            # The log itself was closed: what became of the append is for the next owner to read.
+            self.leave(self.host.unavailable(self.id), "the log was closed")
+        else:
+            self.quarantine(f"the log raised {error!r}")
 
     def _apply(self, events: Sequence[TableEvent]) -> dict[int, tuple[int, str]]:
         """Apply; answer whose secrets the events hold: place -> seat and player."""
@@ -362,14 +365,19 @@ class Actor:
             self._asking = True
             self.host.protections.use(self.table, seat, lambda left: self._protected(turn, left))
             return
-        self._decide(Timeout(turn, seat.connected), None, nobody)
+        self._decide(Timeout(turn, seat.connected), None, self._ran_out)
 
     def _protected(self, turn: int, left: bool) -> None:
         """The lobby has said whether a disconnected player has a protection left (C2)."""
         self._asking = False
         if self.state is State.RUNNING:
-            self._decide(Timeout(turn, connected=False, protection_left=left), None, nobody)
+            self._decide(Timeout(turn, connected=False, protection_left=left), None, self._ran_out)
             self._step()
+
+    def _ran_out(self, outcome: Outcome) -> None:
+        if outcome == 0 or isinstance(outcome, Rejected):
+            # No clock runs any more and the prompt is still there: nobody would ever be asked again.
+            self.quarantine(f"a clock that ran out led to nothing: {outcome}")
 
     # Connections
 

@@ -6,9 +6,13 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
+import structlog
+
 from relance.poker import Rejected, Request
 from relance.poker.commands import Command
 from relance.runtime.errors import Refused
+
+log = structlog.get_logger(__name__)
 
 MAILBOX = 128
 """Commands that may wait for one table."""
@@ -112,4 +116,6 @@ class Reply:
 
 
 def nobody(outcome: Outcome) -> None:
-    """The answer of a command of the table's own: nobody waits for it."""
+    """The answer of a command of the room's own: nobody waits for it, but a refusal may be a fault."""
+    if not isinstance(outcome, int):
+        log.info("command of the room's own refused", why=str(outcome))

@@ -24,7 +24,7 @@ from relance.eventlog.publish import Publisher
 from relance.poker import Table, public_bytes
 from relance.poker.deck import CardSource, VirtualDeck
 from relance.runtime import nats
-from relance.runtime.auth import KeyRing, KeyRingError, ServiceToken, TokenSigner
+from relance.runtime.auth import KeyRing, ServiceToken, TokenSigner
 from relance.runtime.clock import Clock, SystemClock
 from relance.runtime.database import UnfitDatabase
 from relance.runtime.server import Server
@@ -113,8 +113,6 @@ async def running(
 
     Raises KeyRingError, ListenError, UnfitDatabase.
     """
-    if settings.signing_key is None:
-        raise KeyRingError("RELANCE_SIGNING_KEY is missing: the table service signs its calls to the wallet")
     clock = clock or SystemClock()
     metrics = metrics or TableMetrics()
     token = ServiceToken(TokenSigner.from_file(settings.signing_key, settings.signing_kid), "table")
