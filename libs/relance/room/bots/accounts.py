@@ -18,11 +18,15 @@ _NAMES = (
 
 @dataclass(slots=True)
 class Account:
-    """One bot's account. `table`: where it took a seat last, tables/{table}; empty: nowhere."""
+    """One bot's account.
+
+    table: where it took a seat last, tables/{table}; empty: nowhere. registered: whether the room knows it.
+    """
 
     name: str
     password: str
     table: str = ""
+    registered: bool = False
 
 
 class Accounts:

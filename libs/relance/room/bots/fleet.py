@@ -14,7 +14,7 @@ from pathlib import Path
 import structlog
 
 from relance.api.lobby.v1 import lobby_pb2
-from relance.client import Channels, Room, connect
+from relance.client import Channels, RelanceError, Room, connect
 from relance.client.names import CurrencyName
 from relance.room.bots.accounts import Accounts
 from relance.room.bots.player import PACES, Bot, Pace
@@ -178,9 +178,14 @@ class BotFleet:
             return self._tables
 
     async def _fund(self, room: Room, amount: int, currency: CurrencyName) -> None:
-        """Money for a bot, from the faucet or from the cashier."""
+        """Money for a bot: from the faucet, as much as it gives at once, or from the cashier."""
         if self._operator_token is None:
-            await room.faucet(amount * _BUY_INS, currency)
+            try:
+                await room.faucet(amount * _BUY_INS, currency)
+            except RelanceError as refusal:
+                if refusal.reason not in {"AMOUNT_OUT_OF_RANGE", "INVALID_AMOUNT"}:
+                    raise
+                await room.faucet(int(refusal.metadata["max"]), currency)
         else:
             await room.operator(self._operator_token).deposit(room.player, amount * _BUY_INS, currency)
 

@@ -91,22 +91,25 @@ class Bot:
                 await asyncio.sleep(self.rng.uniform(*self.pace.rest))
             except RelanceError as failure:
                 self._failed(failure)
+                await asyncio.sleep(float(failure.metadata.get("retry_after_seconds", 0)))
                 await backoff.wait()
 
     async def _sign_in(self) -> None:
-        """Sign in, with a new account on the first day. A name that is somebody else's gets a number."""
-        try:
-            await self.room.sign_in(self.account.name, self.account.password)
-        except RelanceError as refusal:
-            if refusal.reason != "SIGN_IN_REFUSED":
-                raise
+        """Sign in, the first time with a new account. A name that is somebody else's gets a number."""
+        account = self.account
+        if not account.registered:
             try:
-                await self.room.register(self.account.name, self.account.password)
-            except RelanceError as taken:
-                if taken.reason == "NAME_TAKEN":
-                    self.account.name = f"{self.account.name} {self.rng.randrange(1000)}"
-                raise
-            await self.room.sign_in(self.account.name, self.account.password)
+                await self.room.register(account.name, account.password)
+            except RelanceError as refusal:
+                if refusal.reason != "NAME_TAKEN":
+                    raise
+        try:
+            await self.room.sign_in(account.name, account.password)
+        except RelanceError as refusal:
+            if refusal.reason == "SIGN_IN_REFUSED":
+                account.name, account.registered = f"{account.name} {self.rng.randrange(1000)}", False
+            raise
+        account.registered = True
 
     async def _visit(self, table: lobby_pb2.Table) -> None:
         """Sit down, if not sitting there already, and play until the seat is given up or lost."""
