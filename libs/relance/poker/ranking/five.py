@@ -99,6 +99,12 @@ def table_of(order: Order) -> Mapping[int, int]:
     return {key: order.score(found) for key, found in shapes_of(order).items()}
 
 
+@cache
+def words_of(order: Order) -> Mapping[int, str]:
+    """Score -> the hand in words."""
+    return {order.score(found): words(found) for found in shapes_of(order).values()}
+
+
 def key_of(cards: Sequence[int]) -> int:
     """The key of five cards in an order's tables."""
     a, b, c, d, e = cards
@@ -128,9 +134,7 @@ class TableRanking:
 
     def describe(self, hole: Sequence[int], board: Sequence[int]) -> str:
         """The best hand in words."""
-        table = table_of(self.order)
-        _, five = best_five((*hole, *board), lambda five: table[key_of(five)])
-        return words(shapes_of(self.order)[key_of(five)])
+        return words_of(self.order)[self.best(hole, board)]
 
 
 def club_rankings() -> tuple[TableRanking, ...]:

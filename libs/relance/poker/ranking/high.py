@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import cache
 
 # The package's public functions convert card names first, which costs more than the evaluation; our cards are its
 # numbers already.
@@ -13,7 +13,7 @@ from phevaluator._pheval import (
     evaluate_omaha_cards,
 )
 
-from relance.poker.ranking.five import STANDARD_ORDER, Order, TableRanking
+from relance.poker.ranking.five import STANDARD_ORDER, Order, TableRanking, words_of
 
 WORST = 7462
 """phevaluator counts from 1, the royal flush, to this, the worst high card."""
@@ -37,7 +37,7 @@ class Standard:
 
     def describe(self, hole: Sequence[int], board: Sequence[int]) -> str:
         """The best hand in words: ``two pair, aces and kings``."""
-        return STANDARD_TABLE.describe(hole, board)
+        return _words()[self.best(hole, board)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,5 +53,11 @@ class Omaha:
 
     def describe(self, hole: Sequence[int], board: Sequence[int]) -> str:
         """The best hand in words."""
-        hands = [(*two, *three) for two in combinations(hole, 2) for three in combinations(board, 3)]
-        return STANDARD_TABLE.describe(max(hands, key=lambda five: STANDARD_TABLE.best(five, ())), ())
+        return _words()[self.best(hole, board)]
+
+
+@cache
+def _words() -> tuple[str, ...]:
+    """Score -> words: our table has the same 7462 kinds of hands in the same order."""
+    by_score = words_of(STANDARD_TABLE.order)
+    return ("", *(by_score[score] for score in sorted(by_score)))

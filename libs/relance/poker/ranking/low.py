@@ -1,7 +1,8 @@
 """Low hands: eight or better (H5) and deuce to seven (H6)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from relance.poker.ranking.five import STANDARD_ORDER, Order, best_five, key_of, shapes_of, table_of
 from relance.poker.ranking.shapes import Category, words
@@ -123,11 +124,18 @@ class DeuceToSeven:
 
     def describe(self, hole: Sequence[int], board: Sequence[int]) -> str:
         """The hand in words: ``7-5-4-3-2 low``, ``pair of deuces``."""
-        _, five = best_five((*hole, *board), _deuce_score)
-        found = shapes_of(_DEUCE)[key_of(five)]
-        if found.category is Category.HIGH_CARD:
-            return "-".join(LOW_RANKS[(rank + 1) % 13] for rank in found.ranks) + " low"
-        return words(found)
+        return _deuce_words()[self.best(hole, board)]
+
+
+@cache
+def _deuce_words() -> Mapping[int, str]:
+    """Score -> words."""
+    return {
+        _TOP - _DEUCE.score(found): "-".join(LOW_RANKS[(rank + 1) % 13] for rank in found.ranks) + " low"
+        if found.category is Category.HIGH_CARD
+        else words(found)
+        for found in shapes_of(_DEUCE).values()
+    }
 
 
 def _deuce_score(five: Sequence[int]) -> int:
