@@ -36,6 +36,8 @@ def _hand_started(table: Table, started: pb.HandStarted, event: pb.TableEvent) -
     table.hand = Hand(
         number=event.hand,
         terms=terms,
+        game=terms.game,
+        streets=terms.game.streets,
         seats=seats,
         players=tuple(by_seat[seat].player for seat in seats),
         start=tuple(stacks),
@@ -134,7 +136,8 @@ def _spoke(hand: Hand, at: int, version: int) -> None:
 
 
 def _checked(table: Table, checked: pb.Checked, event: pb.TableEvent) -> None:
-    hand = running(table)
+    hand = table.hand
+    assert hand is not None
     _spoke(hand, hand.index[checked.seat], table.version)
 
 

@@ -45,6 +45,8 @@ class Hand:
 
     number: int
     terms: Terms
+    game: Game
+    streets: tuple[Street, ...]
     seats: tuple[int, ...]
     players: tuple[str, ...]
     start: tuple[int, ...]
@@ -145,16 +147,6 @@ class Hand:
     restock_at: int = NOBODY
     """Street before which the stub is reshuffled (F3, F4)."""
     awarded: int = 0
-
-    @property
-    def game(self) -> Game:
-        """The row of the game."""
-        return self.terms.game
-
-    @property
-    def streets(self) -> tuple[Street, ...]:
-        """The streets of the game."""
-        return self.terms.game.streets
 
     def live(self) -> int:
         """How many players have not folded."""

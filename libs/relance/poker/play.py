@@ -150,16 +150,14 @@ def _fold(hand: Hand, at: int, command: Act) -> Event:
 
 
 def _check(hand: Hand, at: int, command: Act) -> Event:
-    _expect(hand, BET)
-    if not may_check(hand, at):
+    if hand.asks != BET or not may_check(hand, at):
         raise not_offered(hand)
     return "checked", {"seat": hand.seats[at]}
 
 
 def _call(hand: Hand, at: int, command: Act) -> Event:
-    _expect(hand, BET)
     amount = owes(hand, at)
-    if amount <= 0 or hand.bring_in:
+    if hand.asks != BET or amount <= 0 or hand.bring_in:
         raise not_offered(hand)
     return "called", {"seat": hand.seats[at], "amount": amount, "all_in": amount == hand.stack[at]}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from relance.api.common.v1 import game_pb2, reason_pb2
@@ -35,9 +35,12 @@ class Transfer(NamedTuple):
     amount: int
 
 
-@dataclass(slots=True)
+@dataclass
 class Seat:
-    """A seat that somebody holds. While a hand runs `stack` is the stack before it; the hand knows the rest."""
+    """A seat that somebody holds; not slotted, as `Hand` is not.
+
+    While a hand runs `stack` is the stack before it; the hand knows the rest.
+    """
 
     number: int
     player: str
@@ -69,12 +72,8 @@ class Seat:
     def copy(self) -> Seat:
         """A seat that can be changed without touching this one."""
         new = object.__new__(Seat)
-        for name in _SEAT_FIELDS:
-            setattr(new, name, getattr(self, name))
+        new.__dict__ = self.__dict__.copy()
         return new
-
-
-_SEAT_FIELDS: Final = tuple(row.name for row in fields(Seat))
 
 
 @dataclass
