@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tests.system.conftest import UP, RunningRoom, processes_of, wait_for
 
 from relance.client import connect
 from relance.room.bots.accounts import Accounts
+from relance.room.embedded import Nats
 from relance.room.figures import Figures, Observer
 from relance.room.folder import DataFolder
 from relance.room.services import SERVICES
@@ -124,3 +126,19 @@ def test_a_second_up_on_the_same_data_says_that_one_is_running(tmp_path: Path) -
     assert second.stderr.startswith(f"relance: a room is already running on {tmp_path} (process {os.getpid()})")
     assert second.stderr.count("\n") == 1
     folder.release()
+
+
+def test_it_runs_on_servers_that_are_there_already(start: Start, database_url: str, nats_server: Nats) -> None:
+    servers = ("--database-url", database_url, "--nats-url", nats_server.url)
+    room = start(*FAST, *servers).wait_ready()
+    assert not room.folder.postgres.exists()
+    assert not room.folder.nats.exists()
+    played = hands_played(room)
+    wait_for(lambda: hands_played(room) > played, 60, room)
+    audit = subprocess.run(
+        [sys.executable, "-m", "relance.cli", "audit", "--data", str(room.folder.path)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert audit.returncode == 0, audit.stdout + audit.stderr
+    assert "audit: ok" in audit.stdout
+    assert room.stop() == 0, room.said()
