@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import asyncpg
 from tests.bench.memory import TIMERS, seat_everyone
-from tests.bench.rooms import BenchRoom, bench_room
+from tests.bench.rooms import BenchRoom, bench_room, cpu_seconds
 
 from relance.eventlog import PostgresLog
 from relance.room.services import with_login
@@ -44,10 +44,12 @@ INSERT INTO bench_copy SELECT * FROM unnest(
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Seconds from the moment at which the first table was seen taken."""
+    """Seconds from the moment at which the first table was seen taken, and processor seconds of the new owner."""
 
     voided: float
     settled: float
+    cpu_voided: float
+    cpu_settled: float
 
 
 async def kill_in_mid_hand(bench: BenchRoom, database: asyncpg.Connection) -> None:
@@ -67,17 +69,18 @@ async def kill_in_mid_hand(bench: BenchRoom, database: asyncpg.Connection) -> No
 async def recovered(bench: BenchRoom, database: asyncpg.Connection) -> Moments:
     """Start the process again and look on."""
     bench.room.release("table")
-    taken = voided = 0.0
+    taken = voided = cpu_taken = cpu_voided = 0.0
     give_up = time.perf_counter() + GIVE_UP_SECONDS
     while (now := time.perf_counter()) < give_up:
         row = await database.fetchrow(_PROGRESS)
         assert row is not None
         if row["taken"] and not taken:
-            taken = now
+            taken, cpu_taken = now, cpu_seconds(bench.table_process)
         if row["least"] >= VOIDED and not voided:
-            voided = now
+            voided, cpu_voided = now, cpu_seconds(bench.table_process)
         if row["least"] >= SETTLED:
-            return Moments(voided - taken, now - taken)
+            cpu = cpu_seconds(bench.table_process)
+            return Moments(voided - taken, now - taken, cpu_voided - cpu_taken, cpu - cpu_taken)
         await asyncio.sleep(POLL_SECONDS)
     raise RuntimeError(f"not recovered after {GIVE_UP_SECONDS:.0f} s: {row}")
 
@@ -122,4 +125,6 @@ async def measure() -> dict[str, float]:
         "target": TARGET,
         "seconds to the last cash-out": own + moments.settled,
         "seconds to own all tables": own,
+        "CPU seconds to the last HandVoided": moments.cpu_voided,
+        "CPU seconds to the last cash-out": moments.cpu_settled,
     }
