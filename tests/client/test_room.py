@@ -12,7 +12,7 @@ import pytest
 from tests.client.conftest import BUY_IN, Live
 
 from relance.api.events.v1 import events_pb2
-from relance.client import ActionRefused, NoMoney, RelanceError, Room, Seat, SignInRequired, StaleAction, connect
+from relance.client import ActionRefused, NoMoney, RelanceError, Room, Seat, SignInRequired, StaleAction, Watch, connect
 from relance.client.proofs import verify_hand
 from relance.room.bots import BotFleet
 
@@ -116,6 +116,27 @@ async def test_two_players_play_a_hand_whose_cards_are_proven_and_take_their_mon
         ended = next(event.data for event in seen if isinstance(event.data, events_pb2.HandEnded))
         assert sum(taken) <= 2 * BUY_IN - ended.rake
         assert await ada.balance() + await bob.balance() == 8 * BUY_IN + sum(taken)
+
+
+async def test_a_watcher_sees_the_hand_and_nobodys_cards(live: Live) -> None:
+    table = await live.open_table()
+    async with live_watch(live, table) as watch, two_seated(live, table) as (_, first, _, second):
+        with watch.events() as events:
+            await check_down(first, second)
+            seen = [await anext(events)]
+            while seen[-1].kind != "hand_ended":
+                seen.append(await anext(events))
+        dealt = [event.data for event in seen if isinstance(event.data, events_pb2.CardsDealt)]
+        assert [(cards.down, cards.down_count, cards.down_salts) for cards in dealt] == [("", 2, b"")] * 2
+        assert watch.view.your_seat == 0
+        assert [event.version for event in seen] == list(range(seen[0].version, seen[-1].version + 1))
+
+
+@asynccontextmanager
+async def live_watch(live: Live, table: str) -> AsyncIterator[Watch]:
+    """A watcher without money."""
+    async with player(live, money=0) as room, room.watch(table) as watch:
+        yield watch
 
 
 async def test_a_refused_action_says_what_is_legal_and_the_turn_stands(live: Live) -> None:
