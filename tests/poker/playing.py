@@ -8,7 +8,7 @@ from typing import Any
 from relance.api.common.v1 import game_pb2
 from relance.api.events.v1 import events_pb2 as pb
 from relance.api.table.v1 import table_pb2
-from relance.poker import Context, Prompt, Table, apply, decide, initial, prompt
+from relance.poker import Context, Prompt, Table, advance, apply, decide, initial, prompt
 from relance.poker import commands as cmd
 from relance.poker.cards import parse
 from relance.poker.deck import CardSource, ScriptedDeck
@@ -68,6 +68,7 @@ class Room:
         self.log: list[pb.TableEvent] = []
         self.cards: CardSource = ScriptedDeck([])
         self.at = 1_000_000
+        self.adopt = False
         self.do(cmd.OpenTable(table_config, rake, "test"))
 
     def do(self, command: cmd.Command, **context: object) -> list[pb.TableEvent]:
@@ -76,9 +77,13 @@ class Room:
         before = self.table.version
         events = decide(self.table, command, given)
         assert self.table.version == before
-        for event in events:
-            apply(self.table, event)
+        if self.adopt:
+            advance(self.table, events)
             self.table.conservation()
+        else:
+            for event in events:
+                apply(self.table, event)
+                self.table.conservation()
         self.log += events
         return events
 

@@ -3,7 +3,7 @@
 A table is a stream of events: `decide` says what a command causes, `apply` is the only way that a table changes.
 """
 
-from relance.poker.draft import Context
+from relance.poker.draft import Context, advance
 from relance.poker.evolve import UnknownEvent, apply
 from relance.poker.prompts import Prompt, prompt
 from relance.poker.redaction import has_secret, public_bytes, redact
@@ -22,6 +22,7 @@ __all__ = [
     "Table",
     "Transfer",
     "UnknownEvent",
+    "advance",
     "apply",
     "decide",
     "has_secret",

@@ -32,7 +32,7 @@ def apply(table: Table, event: pb.TableEvent) -> None:
     table.version = version
     APPLIERS[name](table, getattr(event, name), event)
     if event.request_id:
-        _remember(table, event)
+        remember(table, event)
 
 
 def evolve(table: Table, name: str, event: pb.TableEvent) -> None:
@@ -41,7 +41,8 @@ def evolve(table: Table, name: str, event: pb.TableEvent) -> None:
     APPLIERS[name](table, getattr(event, name), event)
 
 
-def _remember(table: Table, event: pb.TableEvent) -> None:
+def remember(table: Table, event: pb.TableEvent) -> None:
+    """Keep the request that caused the event, so that a repeat has the same answer."""
     player = event.request_player
     requests = dict(table.requests)
     known = dict(requests.pop(player, {}))

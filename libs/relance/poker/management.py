@@ -24,7 +24,7 @@ def open_table(table: Table, command: cmd.OpenTable, context: Context) -> list[p
     if command.rake is not None:
         fields["rake"] = command.rake
     draft.emit("table_opened", **fields)
-    return draft.events
+    return draft.decision()
 
 
 def take_over(table: Table, command: cmd.TakeOver, context: Context) -> list[pb.TableEvent]:
@@ -43,7 +43,7 @@ def take_over(table: Table, command: cmd.TakeOver, context: Context) -> list[pb.
                 depart(draft, seat, pb.LEAVE_REASON_CRASH)
     elif table.hand is not None:
         between_hands(draft)
-    return draft.events
+    return draft.decision()
 
 
 def drain(table: Table, command: cmd.Drain, context: Context) -> list[pb.TableEvent]:
@@ -56,7 +56,7 @@ def drain(table: Table, command: cmd.Drain, context: Context) -> list[pb.TableEv
         between_hands(draft)
     if not draft.table.drained:
         draft.emit("table_drained")
-    return draft.events
+    return draft.decision()
 
 
 def close_table(table: Table, command: cmd.CloseTable, context: Context) -> list[pb.TableEvent]:
@@ -67,7 +67,7 @@ def close_table(table: Table, command: cmd.CloseTable, context: Context) -> list
         for seat in list(draft.table.seats.values()):
             if not seat.reserved:
                 depart(draft, seat, pb.LEAVE_REASON_TABLE_CLOSED)
-    return draft.events
+    return draft.decision()
 
 
 def change_settings(table: Table, command: cmd.ChangeSettings, context: Context) -> list[pb.TableEvent]:
@@ -87,7 +87,7 @@ def change_settings(table: Table, command: cmd.ChangeSettings, context: Context)
     if command.rake is not None:
         fields["rake"] = command.rake
     draft.emit("settings_changed", **fields)
-    return draft.events
+    return draft.decision()
 
 
 def pause_table(table: Table, command: cmd.PauseTable, context: Context) -> list[pb.TableEvent]:
@@ -96,7 +96,7 @@ def pause_table(table: Table, command: cmd.PauseTable, context: Context) -> list
         raise Rejected(reason_pb2.REASON_NOTHING_TO_CHANGE, "the table is paused already", {})
     draft = Draft(table, context)
     draft.emit("table_paused", operator=command.operator, reason=command.reason)
-    return draft.events
+    return draft.decision()
 
 
 def resume_table(table: Table, command: cmd.ResumeTable, context: Context) -> list[pb.TableEvent]:
@@ -105,7 +105,7 @@ def resume_table(table: Table, command: cmd.ResumeTable, context: Context) -> li
         raise Rejected(reason_pb2.REASON_NOTHING_TO_CHANGE, "the table is not paused", {})
     draft = Draft(table, context)
     draft.emit("table_resumed", operator=command.operator)
-    return draft.events
+    return draft.decision()
 
 
 def record_ruling(table: Table, command: cmd.RecordRuling, context: Context) -> list[pb.TableEvent]:
@@ -118,14 +118,14 @@ def record_ruling(table: Table, command: cmd.RecordRuling, context: Context) -> 
         )
     draft = Draft(table, context)
     draft.emit("ruling_recorded", operator=command.operator, about_hand=command.hand, text=command.text)
-    return draft.events
+    return draft.decision()
 
 
 def warn_player(table: Table, command: cmd.WarnPlayer, context: Context) -> list[pb.TableEvent]:
     """A warning, on record (C2, C4)."""
     draft = Draft(table, context)
     draft.emit("player_warned", player=command.player, operator=command.operator, reason=command.reason)
-    return draft.events
+    return draft.decision()
 
 
 def ban_player(table: Table, command: cmd.BanPlayer, context: Context) -> list[pb.TableEvent]:
@@ -141,7 +141,7 @@ def ban_player(table: Table, command: cmd.BanPlayer, context: Context) -> list[p
     seat = draft.table.seat_of(command.player)
     if seat is not None and not seat.leaving:
         leave(draft, seat, pb.LEAVE_REASON_BANNED)
-    return draft.events
+    return draft.decision()
 
 
 def void(table: Table, command: cmd.VoidHand, context: Context) -> list[pb.TableEvent]:
@@ -154,4 +154,4 @@ def void(table: Table, command: cmd.VoidHand, context: Context) -> list[pb.Table
     draft = Draft(table, context)
     void_hand(draft, pb.VOID_REASON_OPERATOR, command.operator, command.note)
     between_hands(draft)
-    return draft.events
+    return draft.decision()

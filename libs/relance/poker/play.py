@@ -65,7 +65,7 @@ def _one(
     if hand.asks == POST and name == "folded":
         refuse_to_post(draft, at)
     run(draft)
-    return draft.events
+    return draft.decision()
 
 
 def refuse_to_post(draft: Draft, at: int) -> None:
@@ -114,7 +114,7 @@ def _answer_to_show(table: Table, hand: Hand, at: int, command: Act, context: Co
     else:
         raise not_offered(hand)
     run(draft)
-    return draft.events
+    return draft.decision()
 
 
 def muck(draft: Draft, at: int) -> None:
@@ -296,7 +296,7 @@ def time_out(table: Table, command: Timeout, context: Context) -> list[pb.TableE
         why = pb.SIT_OUT_REASON_TIMED_OUT if command.connected else pb.SIT_OUT_REASON_DISCONNECTED
         draft.emit("player_sat_out", seat=seat, player=player, reason=why)
     run(draft)
-    return draft.events
+    return draft.decision()
 
 
 def _late_bet(hand: Hand, at: int, command: Timeout) -> Event:

@@ -37,7 +37,7 @@ def take_seat(table: Table, command: cmd.TakeSeat, context: Context) -> list[pb.
     wait = command.wait_for_big_blind
     draft.emit("seat_reserved", seat=number, player=command.player, amount=amount, wait_for_big_blind=wait)
     request_transfer(draft, number, command.player, pb.TRANSFER_PURPOSE_BUY_IN, amount)
-    return draft.events
+    return draft.decision()
 
 
 def _free_seat(table: Table, wanted: int, seats: int) -> int:
@@ -101,7 +101,7 @@ def add_chips(table: Table, command: cmd.AddChips, context: Context) -> list[pb.
         )
     draft = Draft(table, context)
     request_transfer(draft, seat.number, seat.player, pb.TRANSFER_PURPOSE_TOP_UP, amount)
-    return draft.events
+    return draft.decision()
 
 
 def sit_out(table: Table, command: cmd.SitOut, context: Context) -> list[pb.TableEvent]:
@@ -111,7 +111,7 @@ def sit_out(table: Table, command: cmd.SitOut, context: Context) -> list[pb.Tabl
         raise Rejected(reason_pb2.REASON_NOTHING_TO_CHANGE, "you are sitting out already", {})
     draft = Draft(table, context)
     draft.emit("player_sat_out", seat=seat.number, player=seat.player, reason=pb.SIT_OUT_REASON_REQUESTED)
-    return draft.events
+    return draft.decision()
 
 
 def sit_in(table: Table, command: cmd.SitIn, context: Context) -> list[pb.TableEvent]:
@@ -122,7 +122,7 @@ def sit_in(table: Table, command: cmd.SitIn, context: Context) -> list[pb.TableE
     draft = Draft(table, context)
     wait = command.wait_for_big_blind
     draft.emit("player_sat_in", seat=seat.number, player=seat.player, wait_for_big_blind=wait)
-    return draft.events
+    return draft.decision()
 
 
 def leave_seat(table: Table, command: cmd.LeaveSeat, context: Context) -> list[pb.TableEvent]:
@@ -137,7 +137,7 @@ def leave_seat(table: Table, command: cmd.LeaveSeat, context: Context) -> list[p
         raise Rejected(reason_pb2.REASON_NOTHING_TO_CHANGE, "you are leaving already", {})
     draft = Draft(table, context)
     leave(draft, seat, command.reason)
-    return draft.events
+    return draft.decision()
 
 
 def leave(draft: Draft, seat: Seat, reason: pb.LeaveReason.ValueType) -> None:
@@ -174,7 +174,7 @@ def set_preferences(table: Table, command: cmd.SetPreferences, context: Context)
         sit_out_next_big_blind=command.sit_out_next_big_blind,
         auto_top_up=check_amount(command.auto_top_up) if command.auto_top_up else 0,
     )
-    return draft.events
+    return draft.decision()
 
 
 def connection_lost(table: Table, command: cmd.ConnectionLost, context: Context) -> list[pb.TableEvent]:
@@ -184,7 +184,7 @@ def connection_lost(table: Table, command: cmd.ConnectionLost, context: Context)
         return []
     draft = Draft(table, context)
     draft.emit("connection_lost", seat=seat.number, player=seat.player)
-    return draft.events
+    return draft.decision()
 
 
 def connection_restored(table: Table, command: cmd.ConnectionRestored, context: Context) -> list[pb.TableEvent]:
@@ -194,7 +194,7 @@ def connection_restored(table: Table, command: cmd.ConnectionRestored, context: 
         return []
     draft = Draft(table, context)
     draft.emit("connection_restored", seat=seat.number, player=seat.player)
-    return draft.events
+    return draft.decision()
 
 
 def transfer_answered(table: Table, command: cmd.TransferAnswered, context: Context) -> list[pb.TableEvent]:
@@ -219,7 +219,7 @@ def transfer_answered(table: Table, command: cmd.TransferAnswered, context: Cont
         draft.emit("transfer_refused", **fields, reason=command.refusal)
         if theirs is not None and transfer.purpose == pb.TRANSFER_PURPOSE_BUY_IN:
             draft.emit("seat_released", seat=theirs.number, player=theirs.player, reason="REFUSED")
-    return draft.events
+    return draft.decision()
 
 
 def _settled(draft: Draft, transfer: Transfer, theirs: Seat | None) -> None:

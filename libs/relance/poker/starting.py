@@ -37,7 +37,7 @@ def start_hand(table: Table, context: Context) -> list[pb.TableEvent]:
         draft.emit("player_sat_out", seat=seat.number, player=seat.player, reason=why)
         plan = plan_hand(draft.table)
     if plan is None:
-        return draft.events
+        return draft.decision()
     for seat in table.seats.values():
         if seat.held and not seat.reserved:
             draft.emit("chips_added", seat=seat.number, player=seat.player, amount=seat.held)
@@ -49,7 +49,7 @@ def start_hand(table: Table, context: Context) -> list[pb.TableEvent]:
     for post in plan.posts:
         _blind(draft, post.seat, post.kind, post.amount)
     run(draft)
-    return draft.events
+    return draft.decision()
 
 
 def rake_label(table: Table) -> str:
