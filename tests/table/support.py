@@ -24,7 +24,6 @@ from relance.lobby.settings import LobbySettings
 from relance.poker import Table
 from relance.poker.blinds import plan_hand
 from relance.poker.cards import parse
-from relance.poker.commands import PauseTable, ResumeTable
 from relance.poker.deck import CardSource, ScriptedDeck
 from relance.runtime.auth import ROLES, TokenSigner
 from relance.runtime.clock import Clock, SystemClock
@@ -224,12 +223,15 @@ class Room:
     async def seated(self, process: Process, table: str, stacks: Mapping[str, int]) -> dict[str, Client]:
         """Players with deposits of just what they sit down with, in seats 1, 2, …; a hand starts when all are there."""
         clients = {}
-        process.tables.tell(table, PauseTable("operators/ada"))
+        floor = bearer(self.keys.operator("floor"))
+        pause = table_pb2.PauseTableRequest(table=f"tables/{table}", request_id=f"pause-{table}")
+        await self.admin(process).PauseTable(pause, metadata=floor)
         for number, (player, stack) in enumerate(stacks.items(), 1):
             await self.deposit(player, stack)
             clients[player] = client = await self.join(process, table, player)
             await client.take_seat(number, stack)
-        process.tables.tell(table, ResumeTable("operators/ada"))
+        resume = table_pb2.ResumeTableRequest(table=f"tables/{table}", request_id=f"resume-{table}")
+        await self.admin(process).ResumeTable(resume, metadata=floor)
         for client in clients.values():
             await client.saw("hand_started")
         return clients

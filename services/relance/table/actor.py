@@ -242,7 +242,10 @@ class Actor:
             answer(rejected)
             return
         except Exception:
-            log.exception("rules raised", table=self.id, hand=table.last_hand, command=type(command).__name__)
+            player = "" if request is None else request.player
+            log.exception(
+                "rules raised", table=self.id, hand=table.last_hand, player=player, command=type(command).__name__
+            )
             if request is None:
                 self.quarantine("the rules raised on a command of the room's own")
             answer(_fault(request))
@@ -370,7 +373,10 @@ class Actor:
     def _protected(self, turn: int, left: bool) -> None:
         """The lobby has said whether a disconnected player has a protection left (C2)."""
         self._asking = False
-        if self.state is State.RUNNING:
+        if self.state is State.PAUSED:
+            # Asked again once the database is back: the lobby has the same answer.
+            self._clocks.ask(turn, 0.0, self.host.clock.monotonic())
+        elif self.state is State.RUNNING:
             self._decide(Timeout(turn, connected=False, protection_left=left), None, self._ran_out)
             self._step()
 

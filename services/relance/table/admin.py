@@ -25,7 +25,7 @@ _ENDS = frozenset({"hand_ended", "hand_voided"})
 
 
 class TableAdminService(table_pb2_grpc.TableAdminServiceServicer):
-    """For operators and for other services."""
+    """For operators and for other services. HoldSeat and ReleaseSeat answer UNIMPLEMENTED: the rules hold no seats."""
 
     def __init__(self, tables: Tables, log: EventLog) -> None:
         self._tables = tables
@@ -46,6 +46,14 @@ class TableAdminService(table_pb2_grpc.TableAdminServiceServicer):
     async def CloseTable(self, request: table_pb2.CloseTableRequest, context: Context) -> table_pb2.CommandResponse:
         """Close a table after its hand."""
         return await self._command("close_table", request, context, (FLOOR, SERVICE))
+
+    async def PauseTable(self, request: table_pb2.PauseTableRequest, context: Context) -> table_pb2.CommandResponse:
+        """No new hands until the table is resumed."""
+        return await self._command("pause_table", request, context, (FLOOR, SERVICE))
+
+    async def ResumeTable(self, request: table_pb2.ResumeTableRequest, context: Context) -> table_pb2.CommandResponse:
+        """Hands may start again."""
+        return await self._command("resume_table", request, context, (FLOOR, SERVICE))
 
     async def VoidHand(self, request: table_pb2.VoidHandRequest, context: Context) -> table_pb2.CommandResponse:
         """Void the running hand (C4)."""
@@ -78,7 +86,8 @@ class TableAdminService(table_pb2_grpc.TableAdminServiceServicer):
             upto = min(heads[table], request.after + request.limit) if request.limit else heads[table]
             pages = self._disclosed if caller.has(AUDITOR) else self._public
             async for page in pages(table, request.after, upto, heads[table]):
-                yield table_pb2.ReadStreamResponse(events=page)
+                if page:
+                    yield table_pb2.ReadStreamResponse(events=page)
         except Unavailable:
             raise self._tables.host.unavailable(table) from None
 

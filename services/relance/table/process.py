@@ -94,6 +94,7 @@ class Process:
         """Give every table up in order, end the streams, take no more calls."""
         await self.server.unready()
         await self.tables.drain(seconds)
+        await _cancelled(self._work)  # no more beats: the row goes with the tables
         try:
             await self._heartbeat.retire()
         except Unavailable:
@@ -154,7 +155,7 @@ async def running(
         service = TableService(tables, events, Play(tables, events, keyring))
         server.add(table_pb2_grpc.add_TableServiceServicer_to_server, service)
         server.add_handlers(SERVICE, service.raw_handlers())
-        server.add(table_pb2_grpc.add_TableAdminServiceServicer_to_server, TableAdminService(tables, events))
+        server.add(table_pb2_grpc.add_TableAdminServiceServicer_to_server, TableAdminService(tables, events))  # type: ignore[abstract]
         tables.address = await server.start()
 
         heartbeat = _MeasuredHeartbeat(events, tables.address, clock)

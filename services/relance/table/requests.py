@@ -16,8 +16,10 @@ from relance.poker.commands import (
     CloseTable,
     Command,
     LeaveSeat,
+    PauseTable,
     RecordRuling,
     ReportDealingFault,
+    ResumeTable,
     SitIn,
     SitOut,
     TakeSeat,
@@ -72,6 +74,14 @@ def _close_table(message: table_pb2.CloseTableRequest, operator: str) -> Command
     return CloseTable(operator, validation.text(message.reason, "reason", longest=MAX_REASON, required=False))
 
 
+def _pause_table(message: table_pb2.PauseTableRequest, operator: str) -> Command:
+    return PauseTable(operator, validation.text(message.reason, "reason", longest=MAX_REASON, required=False))
+
+
+def _resume_table(_message: table_pb2.ResumeTableRequest, operator: str) -> Command:
+    return ResumeTable(operator)
+
+
 def _void_hand(message: table_pb2.VoidHandRequest, operator: str) -> Command:
     if message.hand == 0:
         raise validation.missing("hand")
@@ -98,6 +108,8 @@ _READERS: Mapping[str, Callable[..., Command]] = {
     "sit_in": _sit_in,
     "leave_seat": _leave_seat,
     "close_table": _close_table,
+    "pause_table": _pause_table,
+    "resume_table": _resume_table,
     "void_hand": _void_hand,
     "record_ruling": _record_ruling,
     "report_dealing_fault": _report_fault,
@@ -113,6 +125,8 @@ PlayerMessage = (
 )
 OperatorMessage = (
     table_pb2.CloseTableRequest
+    | table_pb2.PauseTableRequest
+    | table_pb2.ResumeTableRequest
     | table_pb2.VoidHandRequest
     | table_pb2.RecordRulingRequest
     | table_pb2.ReportDealingFaultRequest
@@ -125,5 +139,7 @@ def read(kind: str, message: PlayerMessage | OperatorMessage, caller: str) -> tu
     Clears the table's name in the message. Raises Refused FIELD_MISSING, FIELD_INVALID, FIELD_TOO_LONG.
     """
     message.ClearField("table")
+    if isinstance(message, table_pb2.TakeSeatRequest):
+        message.ClearField("invitation")  # renewed between two tries of one request
     request = identify(kind, message.request_id, message, caller)
     return _READERS[kind](message, caller), request

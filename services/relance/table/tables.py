@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import structlog
@@ -261,13 +262,13 @@ class Tables:
             for actor in list(self.actors.values()):
                 actor.drain(void=void)
             if self.actors:
-                await asyncio.wait([self.keep(self._empty())], timeout=patience)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(patience):
+                        await self._emptied.wait()
         if self.actors:
             log.error("tables not drained", tables=sorted(self.actors))
-        await asyncio.gather(*self._kept, return_exceptions=True)
-
-    async def _empty(self) -> None:
-        await self._emptied.wait()
+        if self._kept:
+            await asyncio.wait(self._kept, timeout=LAST_SECONDS)
 
     def keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run something on the side, to its end; what it raises is logged."""
