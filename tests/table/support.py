@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 import grpc
 import pytest
@@ -101,6 +104,21 @@ async def beside(stack: AsyncExitStack, service: AbstractAsyncContextManager[Ser
     return await address
 
 
+class Addressed(Protocol):
+    """A table process, in this one or by itself."""
+
+    @property
+    def address(self) -> str:
+        """host:port of its gRPC server."""
+
+
+class Child(NamedTuple):
+    """A table process by itself."""
+
+    process: asyncio.subprocess.Process
+    address: str
+
+
 class Room:
     """Table processes on one database. `holes` (player -> cards) and `board` script the next hands' decks."""
 
@@ -174,11 +192,37 @@ class Room:
             self._stack.push_async_callback(channel.close)
         return self._channels[address]
 
-    def tables(self, process: Process) -> table_pb2_grpc.TableServiceAsyncStub:
+    async def spawn(self, folder: Path, lease: float = 1.0) -> Child:
+        """A table process that is an operating system's process, ended with the test."""
+        file = folder / "address"
+        settings = {
+            "DATABASE_URL": self.database,
+            "NATS_URL": self._nats,
+            "KEYRING": str(self.keys.ring),
+            "SIGNING_KEY": str(self.keys.service_key),
+            "WALLET_ADDRESS": self._wallet,
+            "ADDRESS_FILE": str(file),
+            "LEASE": str(lease),
+            "DRAIN_TIMEOUT": "5",
+        }
+        environment = {**os.environ, **{f"RELANCE_{name}": value for name, value in settings.items()}}
+        command = (sys.executable, "-m", "relance.table", "serve")
+        child = await asyncio.create_subprocess_exec(*command, env=environment, stdout=asyncio.subprocess.DEVNULL)
+
+        async def end() -> None:
+            if child.returncode is None:
+                child.kill()
+                await child.wait()
+
+        self._stack.push_async_callback(end)
+        await until(file.exists, 20)
+        return Child(child, file.read_text())
+
+    def tables(self, process: Addressed) -> table_pb2_grpc.TableServiceAsyncStub:
         """Stub of a process's TableService."""
         return table_pb2_grpc.TableServiceStub(self.channel(process.address))
 
-    def admin(self, process: Process) -> table_pb2_grpc.TableAdminServiceAsyncStub:
+    def admin(self, process: Addressed) -> table_pb2_grpc.TableAdminServiceAsyncStub:
         """Stub of a process's TableAdminService."""
         return table_pb2_grpc.TableAdminServiceStub(self.channel(process.address))
 
@@ -204,23 +248,23 @@ class Room:
         answer = await self.wallet.GetBalance(request, metadata=bearer(self.keys.operator("auditor")))
         return answer.balance
 
-    async def open(self, process: Process, **changes: object) -> str:
+    async def open(self, process: Addressed, **changes: object) -> str:
         """A no-limit hold'em table, blinds 50/100; its id. `changes`: fields of OpenTableRequest."""
         request = open_request(**changes)
         answer = await self.admin(process).OpenTable(request, metadata=bearer(self.keys.operator("floor")))
         return answer.table.removeprefix("tables/")
 
-    async def join(self, process: Process, table: str, player: str, *, resume: int = 0) -> Client:
+    async def join(self, process: Addressed, table: str, player: str, *, resume: int = 0) -> Client:
         """A player's Play stream, welcomed."""
         client = Client(self, process, table, player)
         await client.join(resume)
         return client
 
-    async def watch(self, process: Process, table: str) -> Client:
+    async def watch(self, process: Addressed, table: str) -> Client:
         """A stream of somebody without a seat."""
         return await self.join(process, table, "nobody")
 
-    async def seated(self, process: Process, table: str, stacks: Mapping[str, int]) -> dict[str, Client]:
+    async def seated(self, process: Addressed, table: str, stacks: Mapping[str, int]) -> dict[str, Client]:
         """Players with deposits of just what they sit down with, in seats 1, 2, …; a hand starts when all are there."""
         clients = {}
         floor = bearer(self.keys.operator("floor"))
@@ -279,7 +323,7 @@ async def refusal(call: Awaitable[object]) -> Refused:
 class Client:
     """One Play stream: raw bytes as they came, and what they say."""
 
-    def __init__(self, room: Room, process: Process, table: str, player: str, token: str = "") -> None:
+    def __init__(self, room: Room, process: Addressed, table: str, player: str, token: str = "") -> None:
         self.player = player
         self.table = table
         self.raw: list[bytes] = []

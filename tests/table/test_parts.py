@@ -89,7 +89,7 @@ def test_bytes_put_together_are_what_protobuf_would_have_made() -> None:
     events = [events_pb2.TableEvent(table="t", version=version, hand=1) for version in (1, 2, 300)]
     for event in events:
         event.checked.seat = 3
-    asked = table_pb2.Prompt(turn=300, seat=4, actions=[1, 2])
+    asked = table_pb2.Prompt(turn=300, seat=4, actions=[table_pb2.ACTION_KIND_FOLD, table_pb2.ACTION_KIND_CHECK])
     made = wire.update(wire.events_body([event.SerializeToString() for event in events]), asked.SerializeToString())
     update = table_pb2.TableUpdate(events=events, prompt=asked)
     assert made == table_pb2.PlayResponse(update=update).SerializeToString()
