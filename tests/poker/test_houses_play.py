@@ -16,7 +16,7 @@ from relance.poker.games import GAMES, Forced
 from relance.poker.houses import HOUSES, load
 
 
-def spread() -> list[tuple[str, str, int]]:
+def spread() -> list[tuple[str, str, game_pb2.Limit.ValueType]]:
     """House, game and limit of everything that is spread."""
     return [
         (house, game, limit) for house in HOUSES for game, offer in load(house).games.items() for limit in offer.limits
@@ -24,7 +24,9 @@ def spread() -> list[tuple[str, str, int]]:
 
 
 @pytest.mark.parametrize(("house", "game", "limit"), spread())
-def test_D3_a_full_table_of_what_a_house_spreads_plays_to_the_end(house: str, game: str, limit: int) -> None:
+def test_D3_a_full_table_of_what_a_house_spreads_plays_to_the_end(
+    house: str, game: str, limit: game_pb2.Limit.ValueType
+) -> None:
     """D3, K6: with the house's seats, choices and rake."""
     request = table_pb2.OpenTableRequest(house=house, game=game, limit=limit, currency=game_pb2.CURRENCY_EUR)
     request.stakes.CopyFrom(stakes(game))

@@ -42,7 +42,7 @@ def down(made: playing.Room) -> dict[int, str]:
 
 
 def test_G1_to_G8_rows_say_what_is_dealt() -> None:
-    """G1-G8: cards, rounds and draws of every game."""
+    """G1 G2 G3 G4 G5 G6 G7 G8: cards, rounds and draws of every game."""
 
     def shape(street: Street) -> tuple[int, int, int, int]:
         return street.down, street.up, street.board, street.draw
