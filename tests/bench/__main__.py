@@ -120,7 +120,12 @@ def main() -> int:
             console.print_exception()
             broken.append(name)
     console.print(table_of(results))
-    machine = {"python": platform.python_version(), "cpus": os.cpu_count(), "system": platform.platform()}
+    machine = {
+        "python": platform.python_version(),
+        "cpus": os.cpu_count(),
+        "system": platform.platform(),
+        "load": os.getloadavg()[0],
+    }
     report = {"machine": machine, "results": [asdict(result) for result in results], "broken": broken}
     options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     return 1 if broken else 0

@@ -247,6 +247,26 @@ async def test_a_turn_closes_when_it_is_answered_and_only_the_newest_is_served(s
         asked.cancel()
 
 
+async def test_the_turns_of_one_hand_end_with_it(scripted: ScriptedRoom) -> None:
+    async def script(line: Line) -> None:
+        await line.welcome(view(5, seat=1))
+        started = events_pb2.HandStarted(players=[events_pb2.HandPlayer(seat=1, player=PLAYER, stack=500)], button=1)
+        await line.update(
+            events_pb2.TableEvent(table="t1", version=6, hand=1, hand_started=started),
+            prompt=prompt(6, ACTION_KIND_CHECK),
+        )
+        await line.result((await line.act()).request_id, 7)
+        ended = events_pb2.HandEnded(results=[events_pb2.SeatResult(seat=1, player=PLAYER, stack=700)])
+        await line.update(checked(7, seat=1), events_pb2.TableEvent(table="t1", version=8, hand=1, hand_ended=ended))
+        await line.wait()
+
+    scripted.scripts = [script]
+    async with signed_in(scripted) as room, room.play(TABLE) as seat:
+        turns = [(turn.number, await turn.check()) async for turn in seat.hand()]
+        assert turns == [(6, 7)]
+        assert (seat.view.hand, seat.view.last_hand, seat.stack) == (0, 1, 700)
+
+
 async def test_sitting_down_waits_for_the_money_and_says_that_there_is_none(scripted: ScriptedRoom) -> None:
     def event(version: int, **payload: object) -> events_pb2.TableEvent:
         return events_pb2.TableEvent(table="t1", version=version, **payload)  # type: ignore[arg-type]

@@ -117,7 +117,7 @@ def holdem(limit: game_pb2.Limit.ValueType, **more: int) -> table_pb2.OpenTableR
 
 @pytest.mark.parametrize("limit", [game_pb2.LIMIT_NO_LIMIT, game_pb2.LIMIT_POT])
 @given(seed=st.integers(0, 1 << 30))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_the_view_of_every_player_and_of_a_watcher_follows_the_events(
     limit: game_pb2.Limit.ValueType, seed: int
 ) -> None:
