@@ -81,7 +81,7 @@ class Postgres:
         if not self.child.running:
             # Workers of a server that was killed hold its memory until they notice.
             if "shared memory block" not in self.child.log_tail(500) or late:
-                raise RoomError(f"PostgreSQL did not start; end of {self.child.log}:\n{self.child.log_tail()}")
+                raise RoomError(f"PostgreSQL did not start: {self.child.last_words()}")
             self._run()
         elif late:
             raise RoomError(f"PostgreSQL is not ready after {START_TIMEOUT:.0f} s; see {self.child.log}")
@@ -120,7 +120,7 @@ class Postgres:
             check=False, capture_output=True, text=True, cwd="/",
         )  # fmt: skip
         if made.returncode != 0:
-            raise RoomError(f"initdb failed: {(made.stderr or made.stdout).strip()[-1500:]}")
+            raise RoomError(f"initdb failed: {' '.join((made.stderr or made.stdout).split())[-800:]}")
         fresh.rename(self.folder / "data")
 
 
@@ -212,7 +212,7 @@ class Nats:
     def ready(self) -> bool:
         """Whether the port answers. Raises RoomError where the server has failed."""
         if not self.child.running or time.monotonic() > self._started + START_TIMEOUT:
-            raise RoomError(f"nats-server did not start; end of {self.child.log}:\n{self.child.log_tail()}")
+            raise RoomError(f"nats-server did not start: {self.child.last_words()}")
         try:
             socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
         except OSError:

@@ -19,6 +19,8 @@ from pathlib import Path
 import psutil
 
 LAUNCHER = Path(__file__).with_name("launch.py")
+COMPLAINTS = ("FATAL", "PANIC", "[FTL]", "rror")
+LONGEST_WORDS = 400
 MAX_LOG_BYTES = 16 * 1024 * 1024
 
 
@@ -126,8 +128,15 @@ class Child:
             os.truncate(self.log, 0)
 
     def log_tail(self, size: int = 1500) -> str:
-        """The end of the log, for error messages."""
+        """The end of the log."""
         return tail(self.log, size)
+
+    def last_words(self) -> str:
+        """Why it failed, in one line: the last complaint in the log, and where the log is."""
+        lines = self.log_tail(8000).splitlines()
+        complaints = [line for line in lines if any(word in line for word in COMPLAINTS)]
+        said = (complaints or lines or ["it wrote nothing"])[-1]
+        return f"{said.strip()[:LONGEST_WORDS]} (log: {self.log})"
 
 
 def tail(path: Path, size: int) -> str:

@@ -164,7 +164,7 @@ class Room:
                 break
             await asyncio.sleep(0.05)
         child = self.child(name)
-        raise RoomError(f"{name} does not get ready; end of {child.log}:\n{child.log_tail()}")
+        raise RoomError(f"{name} does not get ready: {child.last_words()}")
 
     async def wait_restarted(self, name: str, pid: int | None) -> None:
         """Wait until another process than `pid` is ready. Raises RoomError."""
@@ -252,7 +252,7 @@ class Room:
             await until(lambda child=child: not child.running)  # type: ignore[misc]
             child.wait(1)
             if child.exit_code != 0:
-                raise RoomError(f"migrating {service} failed; end of {child.log}:\n{child.log_tail()}")
+                raise RoomError(f"migrating {service} failed: {child.last_words()}")
         await allow_logins(self.owner_url, self.folder)
 
     def _environment(self, service: str) -> dict[str, str]:
