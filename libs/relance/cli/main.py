@@ -19,6 +19,7 @@ import click
 from rich.console import Console
 
 from relance.cli.houses import describe
+from relance.cli.operate import COMMANDS
 from relance.ops.audit import run_audit
 from relance.room.drill import KILLS, DrillOptions
 from relance.room.drill import drill as run_drill
@@ -136,6 +137,10 @@ def audit(data: Path, url: str | None, as_json: bool) -> None:
 def houses(house: str | None) -> None:
     """List the houses; with the name of one, its games, choices and tables."""
     describe(_console(), house)
+
+
+for operating in COMMANDS:
+    cli.add_command(operating)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
