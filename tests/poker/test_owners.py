@@ -10,7 +10,7 @@ from relance.api.events.v1 import events_pb2 as pb
 from relance.poker import Rejected, UnknownEvent, apply, initial, prompt, view
 from relance.poker import commands as cmd
 from relance.poker.evolve import APPLIERS
-from relance.poker.snapshot import UnknownSnapshot, dump, load
+from relance.poker.snapshot import FORMAT, UnknownSnapshot, dump, load
 
 CRASH, HANDOVER = pb.OWNER_REASON_CRASH, pb.OWNER_REASON_HANDOVER
 
@@ -265,7 +265,7 @@ def test_snapshots_are_made_between_hands_and_of_one_format() -> None:
         dump(made.table)
     made.passive()
     assert load(dump(made.table)) == made.table
-    for data in (b"", b"{}", b"[]", b'{"format":0}', dump(made.table).replace(b'"format":1', b'"format":99')):
+    for data in (b"", b"{}", b"[]", b'{"format":0}', dump(made.table).replace(b'"format":%d' % FORMAT, b'"format":99')):
         with pytest.raises(UnknownSnapshot):
             load(data)
 

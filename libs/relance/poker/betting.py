@@ -27,7 +27,6 @@ REFUSE_SPLIT: Final = pb.ACTION_KIND_REFUSE_SPLIT
 POST_: Final = pb.ACTION_KIND_POST
 SHOW_: Final = pb.ACTION_KIND_SHOW
 MUCK: Final = pb.ACTION_KIND_MUCK
-RAISES: Final = frozenset({BET_, RAISE, COMPLETE})
 
 
 @dataclass(frozen=True, slots=True)

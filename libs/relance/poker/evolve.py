@@ -97,7 +97,7 @@ def _player_banned(table: Table, ban: pb.PlayerBanned, event: pb.TableEvent) -> 
 
 
 def _seat_reserved(table: Table, reserved: pb.SeatReserved, event: pb.TableEvent) -> None:
-    seat = Seat(reserved.seat, reserved.player, reserved=True, asked_for=reserved.amount)
+    seat = Seat(reserved.seat, reserved.player, reserved=True)
     seat.wait = reserved.wait_for_big_blind
     table.seats[seat.number] = seat
     table.seats = dict(sorted(table.seats.items()))
@@ -109,7 +109,7 @@ def _seat_released(table: Table, released: pb.SeatReleased, event: pb.TableEvent
 
 def _player_sat(table: Table, sat: pb.PlayerSat, event: pb.TableEvent) -> None:
     seat = table.seats[sat.seat]
-    seat.reserved, seat.asked_for = False, 0
+    seat.reserved = False
     seat.held -= sat.stack
     seat.stack += sat.stack
 

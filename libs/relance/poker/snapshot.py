@@ -11,7 +11,7 @@ from relance.api.common.v1 import game_pb2
 from relance.poker.table import Seat, Table, Transfer
 from relance.poker.terms import terms_of
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Raised whenever the shape of the state changes; older snapshots are then replayed from the log."""
 
 _PLAIN: Final = tuple(

@@ -51,7 +51,6 @@ class Seat:
     """Whether the buy-in has not settled yet."""
     transfer: str = ""
     """The buy-in or top-up under way."""
-    asked_for: int = 0
     sitting_out: bool = False
     connected: bool = True
     leaving: int = 0
