@@ -348,3 +348,21 @@ def test_K7_a_schedule_is_fixed_when_the_hand_starts_and_is_in_the_log() -> None
     ended = made.of("hand_ended")[-1]
     assert (ended.rake, ended.rake_schedule) == (10, "test/all@4")
     assert made.table.rake_taken == 10
+
+
+def test_K2_rake_is_taken_after_uncalled_chips_went_back_by_players_dealt_in() -> None:
+    """K2: whoever folded before the flop counts; whole steps only."""
+    tiers = [
+        game_pb2.RakeTier(min_players=2, max_players=2, step=100, rake_per_step=1),
+        game_pb2.RakeTier(min_players=3, max_players=10, step=100, rake_per_step=5),
+    ]
+    made = room([5000] * 3, rake=game_pb2.RakeSchedule(id="test", version=1, band="all", tiers=tiers))
+    made.start()
+    made.act(1, FOLD)
+    made.act(2, CALL)
+    made.act(3, CHECK)
+    made.act(2, BET, 1000)
+    made.act(3, FOLD)
+    ended = made.of("hand_ended")[-1]
+    assert (ended.pot, ended.rake) == (200, 10)
+    assert made.stacks() == {1: 5000, 2: 5090, 3: 4900}
