@@ -61,41 +61,37 @@ async def test_an_action_that_is_not_legal_is_refused_with_what_would_be(room: R
     await play(button, ALL_IN)
 
 
-@pytest.mark.parametrize(
-    ("request_", "reason"),
-    [
-        (table_pb2.PlayRequest(take_seat=table_pb2.TakeSeatRequest(seat=1, buy_in=2000)), "SEAT_TAKEN"),
-        (table_pb2.PlayRequest(take_seat=table_pb2.TakeSeatRequest(seat=7, buy_in=2000)), "SEAT_OUT_OF_RANGE"),
-        (table_pb2.PlayRequest(take_seat=table_pb2.TakeSeatRequest(seat=-1, buy_in=2000)), "SEAT_OUT_OF_RANGE"),
-        (table_pb2.PlayRequest(take_seat=table_pb2.TakeSeatRequest(seat=4, buy_in=99)), "BUY_IN_OUT_OF_RANGE"),
-        (table_pb2.PlayRequest(take_seat=table_pb2.TakeSeatRequest(seat=4, buy_in=1_000_001)), "BUY_IN_OUT_OF_RANGE"),
-        (table_pb2.PlayRequest(take_seat=table_pb2.TakeSeatRequest(seat=4)), "INVALID_AMOUNT"),
-        (table_pb2.PlayRequest(take_seat=table_pb2.TakeSeatRequest(seat=4, buy_in=-5)), "INVALID_AMOUNT"),
-        (table_pb2.PlayRequest(act=table_pb2.ActRequest(action=table_pb2.Action(kind=FOLD))), "NOT_SEATED"),
-        (table_pb2.PlayRequest(act=table_pb2.ActRequest()), "FIELD_MISSING"),
-        (table_pb2.PlayRequest(add_chips=table_pb2.AddChipsRequest(amount=100)), "NOT_SEATED"),
-        (table_pb2.PlayRequest(sit_out=table_pb2.SitOutRequest()), "NOT_SEATED"),
-        (table_pb2.PlayRequest(sit_in=table_pb2.SitInRequest()), "NOT_SEATED"),
-        (table_pb2.PlayRequest(leave_seat=table_pb2.LeaveSeatRequest()), "NOT_SEATED"),
-        (table_pb2.PlayRequest(leave_seat=table_pb2.LeaveSeatRequest(table="tables/other")), "FIELD_INVALID"),
-        (table_pb2.PlayRequest(leave_seat=table_pb2.LeaveSeatRequest(request_id="x" * 65)), "FIELD_TOO_LONG"),
-        (table_pb2.PlayRequest(leave_seat=table_pb2.LeaveSeatRequest(request_id="a b")), "FIELD_INVALID"),
-    ],
+WITHOUT_A_SEAT = (
+    (table_pb2.PlayRequest(take_seat=table_pb2.TakeSeatRequest(seat=1, buy_in=2000)), "SEAT_TAKEN"),
+    (table_pb2.PlayRequest(take_seat=table_pb2.TakeSeatRequest(seat=7, buy_in=2000)), "SEAT_OUT_OF_RANGE"),
+    (table_pb2.PlayRequest(take_seat=table_pb2.TakeSeatRequest(seat=-1, buy_in=2000)), "SEAT_OUT_OF_RANGE"),
+    (table_pb2.PlayRequest(take_seat=table_pb2.TakeSeatRequest(seat=4, buy_in=99)), "BUY_IN_OUT_OF_RANGE"),
+    (table_pb2.PlayRequest(take_seat=table_pb2.TakeSeatRequest(seat=4, buy_in=1_000_001)), "BUY_IN_OUT_OF_RANGE"),
+    (table_pb2.PlayRequest(take_seat=table_pb2.TakeSeatRequest(seat=4)), "INVALID_AMOUNT"),
+    (table_pb2.PlayRequest(take_seat=table_pb2.TakeSeatRequest(seat=4, buy_in=-5)), "INVALID_AMOUNT"),
+    (table_pb2.PlayRequest(act=table_pb2.ActRequest(action=table_pb2.Action(kind=FOLD))), "NOT_SEATED"),
+    (table_pb2.PlayRequest(act=table_pb2.ActRequest()), "FIELD_MISSING"),
+    (table_pb2.PlayRequest(add_chips=table_pb2.AddChipsRequest(amount=100)), "NOT_SEATED"),
+    (table_pb2.PlayRequest(sit_out=table_pb2.SitOutRequest()), "NOT_SEATED"),
+    (table_pb2.PlayRequest(sit_in=table_pb2.SitInRequest()), "NOT_SEATED"),
+    (table_pb2.PlayRequest(leave_seat=table_pb2.LeaveSeatRequest()), "NOT_SEATED"),
+    (table_pb2.PlayRequest(leave_seat=table_pb2.LeaveSeatRequest(table="tables/other")), "FIELD_INVALID"),
+    (table_pb2.PlayRequest(leave_seat=table_pb2.LeaveSeatRequest(request_id="x" * 65)), "FIELD_TOO_LONG"),
+    (table_pb2.PlayRequest(leave_seat=table_pb2.LeaveSeatRequest(request_id="a b")), "FIELD_INVALID"),
 )
-async def test_a_player_without_a_seat_is_refused_on_the_stream_and_the_stream_goes_on(
-    room: Room, request_: table_pb2.PlayRequest, reason: str
-) -> None:
+
+
+async def test_a_player_without_a_seat_is_refused_on_the_stream_and_the_stream_goes_on(room: Room) -> None:
     process = await room.start()
     table = await room.open(process)
     await room.seated(process, table, {"ann": 2000, "bob": 2000})
     eve = await room.join(process, table, "eve")
-    request = table_pb2.PlayRequest()
-    request.CopyFrom(request_)
-    for _ in range(2):
-        async with unchanged(process, table):
-            answer = await eve.ask(request)
-            assert answer.refusal.reason == reason
-            assert answer.refusal.code == code_of(reason_value(reason)).value[0]
+    for request, reason in WITHOUT_A_SEAT:
+        for _ in range(2):
+            async with unchanged(process, table):
+                answer = await eve.ask(request)
+                assert answer.refusal.reason == reason
+                assert answer.refusal.code == code_of(reason_value(reason)).value[0]
 
 
 async def test_what_is_no_message_is_refused_and_the_stream_goes_on(room: Room) -> None:
@@ -123,32 +119,29 @@ async def test_no_money_is_a_recorded_refusal_and_the_seat_is_free_again(room: R
     assert not process.tables.actors[table].table.seats
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
+async def test_names_of_tables_that_are_none(room: Room) -> None:
+    process = await room.start()
+    me = bearer(room.keys.player("ann"))
+    stub = room.tables(process)
+    for name, reason in (
         ("", "FIELD_MISSING"),
         ("t1", "INVALID_NAME"),
         ("tables/A", "INVALID_NAME"),
         ("tables/" + "x" * 41, "INVALID_NAME"),
         ("tables/none", "TABLE_NOT_FOUND"),
-    ],
-)
-async def test_names_of_tables_that_are_none(room: Room, name: str, reason: str) -> None:
-    process = await room.start()
-    me = bearer(room.keys.player("ann"))
-    stub = room.tables(process)
-    act = table_pb2.ActRequest(table=name, request_id="r", action=table_pb2.Action(kind=FOLD))
-    for call in (
-        stub.Act(act, metadata=me),
-        stub.GetTable(table_pb2.GetTableRequest(table=name), metadata=me),
-        stub.Locate(table_pb2.LocateRequest(table=name), metadata=me),
-        stub.LeaveSeat(table_pb2.LeaveSeatRequest(table=name, request_id="r"), metadata=me),
     ):
-        assert reason_name((await refusal(call)).reason) == reason
-    stream = Client(room, process, name.removeprefix("tables/"), "ann")
-    await stream.send(table_pb2.PlayRequest(join=table_pb2.Join(table=name)))
-    await stream.end()
-    assert reason_name(stream.refused().reason) == reason
+        act = table_pb2.ActRequest(table=name, request_id="r", action=table_pb2.Action(kind=FOLD))
+        for call in (
+            stub.Act(act, metadata=me),
+            stub.GetTable(table_pb2.GetTableRequest(table=name), metadata=me),
+            stub.Locate(table_pb2.LocateRequest(table=name), metadata=me),
+            stub.LeaveSeat(table_pb2.LeaveSeatRequest(table=name, request_id="r"), metadata=me),
+        ):
+            assert reason_name((await refusal(call)).reason) == reason
+        stream = Client(room, process, name.removeprefix("tables/"), "ann")
+        await stream.send(table_pb2.PlayRequest(join=table_pb2.Join(table=name)))
+        await stream.end()
+        assert reason_name(stream.refused().reason) == reason
 
 
 async def test_who_may_not_is_refused_before_anything_else(room: Room) -> None:
