@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
-from relance.ops.audit import audit
 from rich.console import Console
 from rich.table import Table
 
@@ -18,6 +17,7 @@ from relance.api.common.v1 import game_pb2
 from relance.api.events.v1 import events_pb2
 from relance.api.lobby.v1 import lobby_pb2, lobby_pb2_grpc
 from relance.api.table.v1 import table_pb2
+from relance.ops.audit import audit
 from relance.room.accounts import Discrepancy, Mark, Movement, Statements
 from relance.room.demo import open_tables
 from relance.room.figures import money

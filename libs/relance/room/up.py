@@ -14,9 +14,9 @@ from typing import Any
 import asyncpg
 import grpc
 import psutil
-from relance.ops.audit import audit
 
 from relance.api.table.v1.table_pb2 import OpenTableRequest
+from relance.ops.audit import audit
 from relance.room.demo import demo_tables, open_tables
 from relance.room.figures import Observer
 from relance.room.panel import Display
