@@ -31,7 +31,7 @@ setup: .venv/.ready-dev ## Set up only
 check: lint types contracts buf ## All checks that are no tests
 
 lint: .venv/.ready-dev
-	@$(BIN)/ruff check
+	@$(BIN)/ruff check --no-cache
 	@$(BIN)/ruff format --check
 
 types: .venv/.ready-dev
