@@ -6,7 +6,8 @@ They are embedded; with RELANCE_TEST_BACKEND=containers they are containers, and
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import TypeAlias
 from zlib import crc32
 
 import asyncpg
@@ -15,6 +16,10 @@ import pytest_asyncio
 from tests.containers import NatsContainer, PostgresContainer, require_engine
 
 from relance.room.embedded import Nats, Postgres
+from relance.runtime.migrations import migrate
+
+Migrated: TypeAlias = Callable[..., Awaitable[str]]
+_templates: dict[tuple[str, ...], str] = {}
 
 BACKEND = os.environ.get("RELANCE_TEST_BACKEND", "embedded")
 
@@ -49,12 +54,48 @@ def nats_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nats | Nat
 @pytest_asyncio.fixture
 async def database_url(postgres: Postgres, request: pytest.FixtureRequest) -> AsyncIterator[str]:
     """Superuser URL of an empty database of the test's own, dropped afterwards."""
-    name = f"test_{os.getpid()}_{crc32(request.node.nodeid.encode()):x}"
-    admin = await asyncpg.connect(postgres.url)
-    await admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-    await admin.execute(f'CREATE DATABASE "{name}"')
-    await admin.close()
-    yield postgres.url.rsplit("/", 1)[0] + "/" + name
-    admin = await asyncpg.connect(postgres.url)
-    await admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
-    await admin.close()
+    name = _name(request)
+    await _statements(postgres.url, f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)', f'CREATE DATABASE "{name}"')
+    yield _url(postgres, name)
+    await _statements(postgres.url, f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest_asyncio.fixture
+async def migrated(postgres: Postgres, request: pytest.FixtureRequest) -> AsyncIterator[Migrated]:
+    """Makes the test's own database with the schemas of some packages; its superuser URL. Dropped afterwards.
+
+    Each set of packages is migrated once a test run; the tests get copies.
+    """
+    name = _name(request)
+
+    async def make(*packages: str) -> str:
+        template = _templates.get(packages)
+        if template is None:
+            template = _templates[packages] = f"template_{os.getpid()}_{len(_templates)}"
+            await _statements(postgres.url, f'CREATE DATABASE "{template}"')
+            for package in packages:
+                await migrate(_url(postgres, template), package)
+        await _statements(
+            postgres.url,
+            f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)',
+            f'CREATE DATABASE "{name}" TEMPLATE "{template}"',
+        )
+        return _url(postgres, name)
+
+    yield make
+    await _statements(postgres.url, f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+def _name(request: pytest.FixtureRequest) -> str:
+    return f"test_{os.getpid()}_{crc32(request.node.nodeid.encode()):x}"
+
+
+def _url(postgres: Postgres, database: str) -> str:
+    return postgres.url.rsplit("/", 1)[0] + "/" + database
+
+
+async def _statements(url: str, *statements: str) -> None:
+    connection = await asyncpg.connect(url)
+    for statement in statements:
+        await connection.execute(statement)
+    await connection.close()

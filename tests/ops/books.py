@@ -45,6 +45,7 @@ class NamedRoom(Room):
         self.log = []
         self.cards = ScriptedDeck([])
         self.at = 1_000_000
+        self.adopt = False
         self.do(cmd.OpenTable(playing.config(), BOULEVARD, "test"))
 
     async def ask(self, ledger: Ledger) -> list[tuple[Transfer, Answer]]:

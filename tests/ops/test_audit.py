@@ -10,12 +10,12 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import pytest
 import pytest_asyncio
+from tests.conftest import Migrated
 from tests.ops.books import busy_room, play_live
 
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.eventlog import PostgresLog
 from relance.ops.audit import Report, audit
-from relance.runtime.migrations import migrate
 from relance.wallet.ledger import Ledger
 
 COPY = (
@@ -28,7 +28,7 @@ class Books:
     """A busy room's database, an auditor's URL of it, and a superuser who may do what nobody may."""
 
     def __init__(self, url: str, owner: asyncpg.Connection[asyncpg.Record]) -> None:
-        self.owner = owner
+        self.owner, self.owner_url = owner, url
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
         self.url = urlunsplit(parts._replace(netloc=f"relance_audit:audit@{host}"))
@@ -63,11 +63,9 @@ class Books:
 
 
 @pytest_asyncio.fixture
-async def books(database_url: str) -> AsyncIterator[Books]:
+async def books(migrated: Migrated) -> AsyncIterator[Books]:
     """A busy room that nobody has tampered with."""
-    await migrate(database_url, "relance.eventlog")
-    await migrate(database_url, "relance.wallet")
-    await migrate(database_url, "relance.rake")
+    database_url = await migrated("relance.eventlog", "relance.wallet", "relance.rake")
     owner = await asyncpg.connect(database_url)
     await owner.execute("ALTER ROLE relance_audit LOGIN PASSWORD 'audit'")
     async with (
@@ -223,7 +221,7 @@ async def test_the_report_is_lines_and_json(books: Books) -> None:
     assert "rake/calm/1" in {finding["transfer"] for finding in said["findings"]}
 
 
-async def test_a_room_that_plays_on_passes_at_every_moment(books: Books, database_url: str) -> None:
+async def test_a_room_that_plays_on_passes_at_every_moment(books: Books) -> None:
     audits: list[Report] = []
 
     async def keep_auditing() -> None:
@@ -232,8 +230,8 @@ async def test_a_room_that_plays_on_passes_at_every_moment(books: Books, databas
 
     auditing = asyncio.create_task(keep_auditing())
     async with (
-        PostgresLog(database_url, "live") as log,
-        Ledger(lambda: asyncpg.connect(database_url)) as ledger,
+        PostgresLog(books.owner_url, "live") as log,
+        Ledger(lambda: asyncpg.connect(books.owner_url)) as ledger,
     ):
         await play_live(log, ledger, "live", hands=40)
     auditing.cancel()

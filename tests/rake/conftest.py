@@ -15,6 +15,7 @@ import asyncpg
 import grpc
 import pytest_asyncio
 from pydantic import SecretStr
+from tests.conftest import Migrated
 from tests.poker.playing import CALL, FOLD, RAISE, Room, room
 
 from relance.api.common.v1 import game_pb2
@@ -32,7 +33,6 @@ from relance.room.embedded import Nats
 from relance.room.ports import free_port
 from relance.runtime.auth import SERVICE, Context, KeyRing, TokenSigner, require
 from relance.runtime.clock import SystemClock
-from relance.runtime.migrations import migrate
 from relance.runtime.server import Server
 from relance.runtime.settings import ServiceSettings
 from relance.wallet.serve import started as wallet_started
@@ -136,11 +136,11 @@ class Rooms:
 
 
 @pytest_asyncio.fixture
-async def rooms(database_url: str, nats_server: Nats, tmp_path: Path) -> AsyncIterator[Rooms]:
+async def rooms(migrated: Migrated, nats_server: Nats, tmp_path: Path) -> AsyncIterator[Rooms]:
     """The database migrated, the table process up; wallet and rake are started by the test."""
+    database_url = await migrated("relance.wallet", "relance.rake")
     owner = await asyncpg.connect(database_url)
     for package in ("wallet", "rake"):
-        await migrate(database_url, f"relance.{package}")
         await owner.execute(f"ALTER ROLE relance_{package} LOGIN PASSWORD 'relance_{package}'")
     await owner.close()
     made = Rooms(database_url, nats_server.url, tmp_path, Tables())  # type: ignore[abstract]

@@ -14,6 +14,7 @@ import pytest
 from relance.api.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from relance.eventlog.publish import SUBJECT, TYPES, VERSION
 from relance.rake.collect import Collector
+from relance.rake.schedules import Schedules
 from relance.room.embedded import Nats
 from relance.runtime import database
 from relance.runtime.auth import ServiceToken
@@ -151,13 +152,13 @@ async def test_a_process_that_dies_between_the_wallets_answer_and_its_own_row_co
     token = ServiceToken(rooms.signer, "rake")
     async with database.pool(url, name="test") as pool, grpc.aio.insecure_channel(rooms.wallet_address) as channel:
         real = wallet_pb2_grpc.LedgerServiceStub(channel)
-        dying = Collector(pool, Deadly(real), token, SystemClock())  # type: ignore[arg-type]
+        dying = Collector(pool, Deadly(real), token, SystemClock(), Schedules(pool, SystemClock()))  # type: ignore[arg-type]
         async with pool.acquire() as connection, connection.transaction():
             await dying.take_in(connection, log)
         with pytest.raises(Dies):
             await dying.settle()
         assert await states(owner) == {"open": 5}
         assert await house(owner) == 150
-        assert await Collector(pool, real, token, SystemClock()).settle() == 5
+        assert await Collector(pool, real, token, SystemClock(), Schedules(pool, SystemClock())).settle() == 5
     assert await states(owner) == {"collected": 5}
     assert await house(owner) == 150

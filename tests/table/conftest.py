@@ -8,19 +8,18 @@ from pathlib import Path
 
 import pytest_asyncio
 from pydantic import SecretStr
+from tests.conftest import Migrated
 from tests.table.support import Keys, Room, beside
 
 from relance.room.embedded import Nats
-from relance.runtime.migrations import migrate
 from relance.wallet.serve import started
 from relance.wallet.settings import WalletSettings
 
 
 @pytest_asyncio.fixture
-async def room(database_url: str, nats_server: Nats, tmp_path: Path) -> AsyncIterator[Room]:
+async def room(migrated: Migrated, nats_server: Nats, tmp_path: Path) -> AsyncIterator[Room]:
     """A room with a wallet; table processes are started by the test."""
-    for package in ("relance.eventlog", "relance.wallet"):
-        await migrate(database_url, package)
+    database_url = await migrated("relance.eventlog", "relance.wallet")
     keys = Keys(tmp_path)
     settings = WalletSettings(
         database_url=SecretStr(database_url),

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import asyncpg
 import pytest_asyncio
+from tests.conftest import Migrated
 
-from relance.runtime.migrations import migrate
 from relance.wallet.ledger import Ledger, Order
 
 Connect: TypeAlias = Callable[[], Awaitable["asyncpg.Connection[asyncpg.Record]"]]
@@ -31,10 +31,9 @@ def cash_out(key: str, player: str, table: str, amount: int, currency: str = "eu
 
 
 @pytest_asyncio.fixture
-async def wallet_url(database_url: str) -> str:
+async def wallet_url(migrated: Migrated) -> str:
     """Superuser URL of a database with the wallet's schema."""
-    await migrate(database_url, "relance.wallet")
-    return database_url
+    return await migrated("relance.wallet")
 
 
 @pytest_asyncio.fixture

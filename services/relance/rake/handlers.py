@@ -5,6 +5,7 @@ from __future__ import annotations
 from relance.api.common.v1.game_pb2 import RakeSchedule
 from relance.api.rake.v1 import rake_pb2, rake_pb2_grpc
 from relance.poker.rake import MOST_PLAYERS, check_tiers, quote, rake_for
+from relance.rake.collect import Collector
 from relance.rake.report import report
 from relance.rake.schedules import Schedules
 from relance.runtime import validation
@@ -12,13 +13,14 @@ from relance.runtime.auth import AUDITOR, CASHIER, FLOOR, Context, identity, req
 from relance.runtime.database import Pool
 
 _MOST_POTS = 10
+_LONGEST_REASON = 500
 
 
 class RakeService(rake_pb2_grpc.RakeServiceServicer):
     """Schedules, quotes and reports."""
 
-    def __init__(self, pool: Pool, schedules: Schedules) -> None:
-        self._pool, self._schedules = pool, schedules
+    def __init__(self, pool: Pool, schedules: Schedules, collector: Collector) -> None:
+        self._pool, self._schedules, self._collector = pool, schedules, collector
 
     async def GetSchedule(self, request: rake_pb2.GetScheduleRequest, context: Context) -> RakeSchedule:
         """The schedule that a table of these stakes has now."""
@@ -50,3 +52,13 @@ class RakeService(rake_pb2_grpc.RakeServiceServicer):
         """What was raked and collected."""
         require(context, AUDITOR, CASHIER)
         return await report(self._pool, request)
+
+    async def ReleaseCollection(
+        self, request: rake_pb2.ReleaseCollectionRequest, context: Context
+    ) -> rake_pb2.ReleaseCollectionResponse:
+        """Let a collection go on that waits for people."""
+        caller = require(context, FLOOR)
+        table = validation.table_id(request.table)
+        reason = validation.text(request.reason, "reason", longest=_LONGEST_REASON)
+        rake = await self._collector.release(table, request.hand, caller.subject, reason)
+        return rake_pb2.ReleaseCollectionResponse(rake=rake)

@@ -21,6 +21,15 @@ class Gap(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """What a player put into the pots of a hand, uncalled chips returned, and their part of its rake."""
+
+    player: str
+    contributed: int
+    rake: int
+
+
+@dataclass(frozen=True, slots=True)
 class Paid:
     """A hand that was paid. `mismatch`: how what the table took differs from what is right; empty: it does not."""
 
@@ -37,6 +46,8 @@ class Paid:
     rake: int
     expected: int
     mismatch: str
+    shares: tuple[Share, ...]
+    """By player: what each put in, and bore of the rake."""
 
 
 @dataclass(slots=True)
@@ -49,6 +60,12 @@ class Running:
     """The schedule in force as the hand's first event names it."""
     rake: str
     """That schedule, serialised, hexadecimal: later changes are for later hands (K7)."""
+    unpublished: str = ""
+    """What is wrong with that schedule itself; empty: it is what was published."""
+    seats: dict[str, str] = field(default_factory=dict)
+    """Player of each seat that was dealt in."""
+    stakes: dict[str, int] = field(default_factory=dict)
+    """What each seat has in the pots."""
     put: int = 0
     returned: int = 0
     reached: bool = False
@@ -70,6 +87,8 @@ class Seen:
     """Serialised TableConfig, hexadecimal."""
     rake: str = ""
     """Serialised RakeSchedule in force, hexadecimal."""
+    unpublished: str = ""
+    """What is wrong with that schedule itself."""
     hand: Running | None = None
 
     def dump(self) -> dict[str, Any]:
@@ -80,7 +99,7 @@ class Seen:
     def load(cls, dumped: dict[str, Any]) -> Seen:
         """From JSON."""
         hand = dumped["hand"]
-        return cls(dumped["table"], dumped["config"], dumped["rake"], None if hand is None else Running(**hand))
+        return cls(**{**dumped, "hand": None if hand is None else Running(**hand)})
 
     def take(self, event: pb.TableEvent) -> Paid | None:
         """Take the next event in; the hand, when it ends with this one. Raises Gap."""
@@ -120,6 +139,7 @@ class Seen:
             rake=ended.rake,
             expected=expected,
             mismatch="; ".join(_faults(hand, ended, rake, expected, by_pot)),
+            shares=shares(hand, ended.rake),
         )
 
 
@@ -128,18 +148,44 @@ def label(rake: game_pb2.RakeSchedule) -> str:
     return f"{rake.id}/{rake.band}@{rake.version}" if rake.tiers else ""
 
 
+def new_schedule(event: pb.TableEvent) -> game_pb2.RakeSchedule | None:
+    """The schedule that an event puts in force."""
+    match event.WhichOneof("payload"):
+        case "table_opened":
+            return event.table_opened.rake
+        case "settings_changed" if event.settings_changed.HasField("rake"):
+            return event.settings_changed.rake
+        case "hand_started" if event.hand_started.HasField("new_rake"):
+            return event.hand_started.new_rake
+    return None
+
+
+def shares(hand: Running, rake: int) -> tuple[Share, ...]:
+    """Each player's part of the rake by what they put in: whole units, the last ones to the largest fractions."""
+    pot = sum(hand.stakes.values())
+    parts = {seat: divmod(rake * stake, pot) if pot else (0, 0) for seat, stake in hand.stakes.items()}
+    left = rake - sum(whole for whole, _ in parts.values()) if pot else 0
+    more = set(sorted(parts, key=lambda seat: (-parts[seat][1], int(seat)))[:left])
+    return tuple(
+        Share(hand.seats[seat], hand.stakes[seat], whole + (seat in more)) for seat, (whole, _) in parts.items()
+    )
+
+
 def _faults(
     hand: Running, ended: pb.HandEnded, rake: game_pb2.RakeSchedule, expected: int, by_pot: list[int]
 ) -> list[str]:
     """What is wrong with the hand, a clause each."""
     in_force = label(rake)
-    faults = []
+    faults = [hand.unpublished] if hand.unpublished else []
     if (hand.label, ended.rake_schedule) != (in_force, in_force):
         faults.append(
             f"schedule {ended.rake_schedule!r} at the end, {hand.label!r} at the start, {in_force!r} in force"
         )
     if sum(hand.pots) != hand.put - hand.returned:
         faults.append(f"{hand.put} chips put in and {hand.returned} returned, pots of {sum(hand.pots)}")
+    theirs = {str(result.seat): result.contributed for result in ended.results if result.contributed}
+    if theirs != {seat: stake for seat, stake in hand.stakes.items() if stake}:
+        faults.append(f"players put in {hand.stakes}, the hand says {theirs}")
     if ended.pot != sum(hand.pots):
         faults.append(f"pots of {sum(hand.pots)}, the hand ended with {ended.pot}")
     for what, amount in (("the hand", ended.rake), ("RakeTaken", hand.taken), ("the pots", sum(hand.borne))):
@@ -165,15 +211,22 @@ def _started(seen: Seen, started: pb.HandStarted, event: pb.TableEvent) -> None:
         raise Gap(f"{seen.table}@{event.version}: a hand starts, but the table was not seen to open")
     if started.HasField("new_rake"):
         seen.rake = started.new_rake.SerializeToString().hex()
-    seen.hand = Running(event.hand, len(started.players), started.rake_schedule, seen.rake)
+    seen.hand = Running(
+        event.hand, len(started.players), started.rake_schedule, seen.rake, seen.unpublished,
+        seats={str(player.seat): player.player for player in started.players},
+    )  # fmt: skip
 
 
 def _put(seen: Seen, put: Any, event: pb.TableEvent) -> None:
-    seen.running(event).put += put.amount
+    hand, seat = seen.running(event), str(put.seat)
+    hand.put += put.amount
+    hand.stakes[seat] = hand.stakes.get(seat, 0) + put.amount
 
 
 def _returned(seen: Seen, returned: pb.UncalledReturned, event: pb.TableEvent) -> None:
-    seen.running(event).returned += returned.amount
+    hand, seat = seen.running(event), str(returned.seat)
+    hand.returned += returned.amount
+    hand.stakes[seat] = hand.stakes.get(seat, 0) - returned.amount
 
 
 def _cards(seen: Seen, dealt: pb.CardsDealt, event: pb.TableEvent) -> None:

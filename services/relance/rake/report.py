@@ -15,12 +15,13 @@ _KEYS: dict[int, str] = {
     rake_pb2.REPORT_GROUP_DAY: "to_char(to_timestamp(ended_at / 1000000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')",
     rake_pb2.REPORT_GROUP_HOUSE: "house",
     rake_pb2.REPORT_GROUP_LIMIT: "betting::text",
+    rake_pb2.REPORT_GROUP_PLAYER: "'players/' || player",
 }
 _SELECT = """
-SELECT {key} AS key, currency, count(*) AS hands, sum(pot)::bigint AS pots, sum(rake)::bigint AS rake,
-    coalesce(sum(rake) FILTER (WHERE state = 'collected'), 0)::bigint AS collected,
+SELECT {key} AS key, currency, count(*) AS hands, sum({pot})::bigint AS pots, sum({rake})::bigint AS rake,
+    coalesce(sum({rake}) FILTER (WHERE state = 'collected'), 0)::bigint AS collected,
     count(*) FILTER (WHERE mismatch <> '') AS mismatches
-FROM rake.hand WHERE ended_at >= $1 AND ended_at < $2
+FROM {rows} WHERE ended_at >= $1 AND ended_at < $2
 GROUP BY 1, 2 ORDER BY 1, 2
 """
 _LAST = 2**63 - 1
@@ -30,7 +31,16 @@ async def report(pool: Pool, request: rake_pb2.ReportRequest) -> rake_pb2.Report
     """The report. Raises Refused FIELD_INVALID."""
     if request.group not in _KEYS:
         raise validation.invalid("group", ", ".join(ReportGroup.keys()[1:]))
-    rows = await pool.fetch(_SELECT.format(key=_KEYS[request.group]), request.since_us, request.until_us or _LAST)
+    columns = {"pot": "pot", "rake": "rake", "rows": "rake.hand"}
+    if request.group == rake_pb2.REPORT_GROUP_PLAYER:
+        columns = {
+            "pot": "contributed",
+            "rake": "share.rake",
+            "rows": "rake.hand JOIN rake.share USING (table_id, hand)",
+        }
+    rows = await pool.fetch(
+        _SELECT.format(key=_KEYS[request.group], **columns), request.since_us, request.until_us or _LAST
+    )
     response = rake_pb2.ReportResponse()
     for row in rows:
         key = row["key"]

@@ -13,6 +13,7 @@ from relance.runtime.database import Pool
 from relance.runtime.errors import Refused
 
 _NEWEST = "SELECT body FROM rake.schedule WHERE id = $1 AND band = $2 ORDER BY version DESC LIMIT 1"
+_VERSION = "SELECT body FROM rake.schedule WHERE id = $1 AND band = $2 AND version = $3"
 _INSERT = """
 INSERT INTO rake.schedule (id, band, version, body, put_by, put_at, request_id) VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT DO NOTHING RETURNING version
@@ -65,6 +66,29 @@ class Schedules:
             )
             if put is not None:
                 return schedule
+
+    async def fault(self, schedule: RakeSchedule) -> str:
+        """How a schedule that a table has in force differs from what was published under its name; empty: it does not.
+
+        A percentage is a setting of the table (K6): only that it is not above the house's most is checked.
+        """
+        if not schedule.tiers:
+            return ""
+        name = f"schedule {schedule.id}/{schedule.band}@{schedule.version}"
+        percentage = load(schedule.id).rake.percentage if schedule.id in HOUSES else None
+        if percentage is not None:
+            taken = max(tier.basis_points for tier in schedule.tiers)
+            return "" if taken <= percentage.most else f"{name} takes {taken} basis points, at most {percentage.most}"
+        try:
+            published = _own(schedule)
+        except Refused:
+            return f"{name} is no house's"
+        if published.version != schedule.version:
+            body = await self._pool.fetchval(_VERSION, schedule.id, schedule.band, schedule.version)
+            if body is None:
+                return f"{name} was never published"
+            published = RakeSchedule.FromString(body)
+        return "" if published == schedule else f"{name} is not what was published under that name"
 
     async def _newest(self, own: RakeSchedule) -> RakeSchedule:
         """The newest version of a band whose first one is `own`."""

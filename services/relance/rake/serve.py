@@ -12,16 +12,16 @@ import structlog
 from relance.api.rake.v1 import rake_pb2_grpc
 from relance.api.wallet.v1 import wallet_pb2_grpc
 from relance.eventlog import Follower
+from relance.eventlog.remote import RemoteLog
 from relance.rake.collect import TYPES, Collector
 from relance.rake.handlers import RakeService
 from relance.rake.schedules import Schedules
 from relance.rake.settings import RakeSettings
-from relance.rake.source import TableLogs
 from relance.runtime import database, metrics
 from relance.runtime.auth import KeyRing, ServiceToken, TokenSigner
 from relance.runtime.clock import Clock, SystemClock
 from relance.runtime.nats import link
-from relance.runtime.server import Server
+from relance.runtime.server import MAX_ANSWER_BYTES, Server
 
 log = structlog.get_logger(__name__)
 
@@ -47,18 +47,18 @@ async def started(settings: RakeSettings, clock: Clock) -> AsyncIterator[Server]
             database.pool(settings.database_url.get_secret_value(), name="relance-rake", max_size=_POOL_SIZE)
         )
         nats = await stack.enter_async_context(link(settings.nats_url.get_secret_value(), name="relance-rake"))
-        source = TableLogs(settings.table_addresses, token)
+        source = RemoteLog(settings.table_addresses, token.metadata, max_answer_bytes=MAX_ANSWER_BYTES)
         stack.push_async_callback(source.close)
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(settings.wallet_address, options=_CHANNEL))
         server = await stack.enter_async_context(
             Server(settings, keyring=keyring, checks={"database": lambda: database.answers(pool)})
         )
         schedules = Schedules(pool, clock)
-        collector = Collector(pool, wallet_pb2_grpc.LedgerServiceStub(channel), token, clock)
+        collector = Collector(pool, wallet_pb2_grpc.LedgerServiceStub(channel), token, clock, schedules)
         follower = Follower(
             pool, "rake.followed", source, nats.client, collector.take_in, alarm=_alarm, types=TYPES, workers=2
         )
-        server.add(rake_pb2_grpc.add_RakeServiceServicer_to_server, RakeService(pool, schedules))
+        server.add(rake_pb2_grpc.add_RakeServiceServicer_to_server, RakeService(pool, schedules, collector))
         async with asyncio.TaskGroup() as group:
             await server.start()
             working = [group.create_task(follower.run()), group.create_task(collector.run())]

@@ -16,7 +16,7 @@ from relance.wallet.ledger import Order
 # of the method and a slash.
 _KEYS = {
     "table": re.compile(r"[a-z0-9-]{1,40}-[0-9]{1,19}"),
-    "rake": re.compile(r"rake/[a-z0-9-]{1,40}/[0-9]{1,19}"),
+    "rake": re.compile(r"rake/[a-z0-9-]{1,40}/[0-9]{1,19}(/[0-9]{1,2})?"),
 }
 _MOVES = {
     "table": {(Kind.PLAYER, Kind.ESCROW), (Kind.ESCROW, Kind.PLAYER)},

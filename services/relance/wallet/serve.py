@@ -7,35 +7,45 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import asyncpg
+import structlog
 from prometheus_client import Counter
 
 from relance.api.wallet.v1 import wallet_pb2_grpc
+from relance.eventlog import Follower
+from relance.eventlog.remote import RemoteLog
 from relance.runtime import database, metrics
-from relance.runtime.auth import KeyRing, TokenSigner
+from relance.runtime.auth import KeyRing, ServiceToken, TokenSigner
+from relance.runtime.clock import Clock, SystemClock
 from relance.runtime.nats import link
 from relance.runtime.paging import PageTokens
-from relance.runtime.server import Server
+from relance.runtime.server import MAX_ANSWER_BYTES, Server
 from relance.wallet.announce import Announcer
+from relance.wallet.credits import Credits
 from relance.wallet.handlers import LedgerService, WalletService
 from relance.wallet.ledger import Answer, Ledger, Order
+from relance.wallet.limits import PlayerLimits
 from relance.wallet.settings import WalletSettings
 from relance.wallet.statements import Statements
+from relance.wallet.winnings import POSITIONS, TYPES, Winnings
 
-_POOL_SIZE = 6
+log = structlog.get_logger(__name__)
+
+_POOL_SIZE = 8
 
 SETTLED = Counter("relance_wallet_settled", "Transfers that moved money.", ["purpose"])
 
 
 async def serve(settings: WalletSettings, stop: asyncio.Event) -> None:
     """Serve until `stop`, then drain."""
-    async with started(settings) as server:
+    async with started(settings, SystemClock()) as server:
         await stop.wait()
         await server.drain(settings.drain_timeout)
 
 
 @asynccontextmanager
-async def started(settings: WalletSettings) -> AsyncIterator[Server]:
+async def started(settings: WalletSettings, clock: Clock | None = None) -> AsyncIterator[Server]:
     """The wallet, serving. Nothing outside is needed to start: it is ready once its database answers."""
+    clock = clock or SystemClock()
     keyring = KeyRing(settings.keyring)
     signer = TokenSigner.from_file(settings.signing_key, settings.signing_kid)
     url = settings.database_url.get_secret_value()
@@ -64,15 +74,29 @@ async def started(settings: WalletSettings) -> AsyncIterator[Server]:
             Server(settings, keyring=keyring, checks={"database": lambda: database.answers(pool)})
         )
         tokens = PageTokens(signer.secret("wallet page tokens"))
+        limits = PlayerLimits(pool, clock, settings.limit_cooling_off)
+        credits = Credits(pool, ledger, clock, settings.refill_delay) if settings.table_addresses else None
         server.add(
             wallet_pb2_grpc.add_WalletServiceServicer_to_server,
-            WalletService(ledger, Statements(pool), tokens, settings.faucet_limit),
+            WalletService(ledger, Statements(pool), tokens, credits, limits, settings.faucet_limit),
         )
-        server.add(wallet_pb2_grpc.add_LedgerServiceServicer_to_server, LedgerService(ledger))
+        server.add(wallet_pb2_grpc.add_LedgerServiceServicer_to_server, LedgerService(ledger, credits, limits))
         async with asyncio.TaskGroup() as group:
-            announcing = group.create_task(announcer.run())
-            failing = group.create_task(ledger.failed())
+            working = [group.create_task(announcer.run()), group.create_task(ledger.failed())]
+            if credits is not None:
+                token = ServiceToken(signer, "wallet")
+                source = RemoteLog(settings.table_addresses, token.metadata, max_answer_bytes=MAX_ANSWER_BYTES)
+                stack.push_async_callback(source.close)
+                winnings = Winnings(source)
+                follower = Follower(
+                    pool, POSITIONS, winnings, nats.client, winnings.take_in, alarm=_alarm, types=TYPES, workers=2
+                )  # fmt: skip
+                working += [group.create_task(follower.run()), group.create_task(credits.run())]
             await server.start()
             yield server
-            announcing.cancel()
-            failing.cancel()
+            for task in working:
+                task.cancel()
+
+
+def _alarm(table: str, error: Exception) -> None:
+    log.error("table cannot be followed", table=table, error=repr(error))

@@ -1,47 +1,48 @@
-"""Where the rake service reads the tables' events: any table process that answers."""
+"""The log as other services see it: read through any table process that answers. A follower's source."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import grpc
 import structlog
 
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.api.table.v1 import table_pb2, table_pb2_grpc
-from relance.eventlog import Unavailable
-from relance.runtime.auth import ServiceToken
-from relance.runtime.server import MAX_ANSWER_BYTES
+from relance.eventlog.errors import Unavailable
 
-log = structlog.get_logger(__name__)
+log = structlog.get_logger("relance.eventlog")
 
 T = TypeVar("T")
 
+Metadata: TypeAlias = Callable[[], tuple[tuple[str, str], ...]]
+
 _TIMEOUT = 30.0
-_OPTIONS = [
-    ("grpc.keepalive_time_ms", 20_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
-    ("grpc.max_receive_message_length", MAX_ANSWER_BYTES),
-    ("grpc.initial_reconnect_backoff_ms", 200),
-    ("grpc.max_reconnect_backoff_ms", 2_000),
-]
 
 
-class TableLogs:
-    """A follower's source. The process that answered last is asked first."""
+class RemoteLog:
+    """Tables' events by gRPC. The process that answered last is asked first.
 
-    def __init__(self, addresses: Iterable[str], token: ServiceToken) -> None:
-        self._token = token
-        self._channels = [grpc.aio.insecure_channel(address, options=_OPTIONS) for address in addresses]
+    `metadata`: that of each call, with a service's token. `max_answer_bytes`: largest message that is taken.
+    """
+
+    def __init__(self, addresses: Iterable[str], metadata: Metadata, *, max_answer_bytes: int) -> None:
+        self._metadata = metadata
+        options = [
+            ("grpc.keepalive_time_ms", 20_000),
+            ("grpc.keepalive_timeout_ms", 10_000),
+            ("grpc.max_receive_message_length", max_answer_bytes),
+            ("grpc.initial_reconnect_backoff_ms", 200),
+            ("grpc.max_reconnect_backoff_ms", 2_000),
+        ]
+        self._channels = [grpc.aio.insecure_channel(address, options=options) for address in addresses]
 
     async def heads(self) -> dict[str, int]:
         """Version of each table's last event. Raises Unavailable."""
 
         async def ask(admin: table_pb2_grpc.TableAdminServiceAsyncStub) -> dict[str, int]:
-            answer = await admin.ListHeads(
-                table_pb2.ListHeadsRequest(), timeout=_TIMEOUT, metadata=self._token.metadata()
-            )
+            answer = await admin.ListHeads(table_pb2.ListHeadsRequest(), timeout=_TIMEOUT, metadata=self._metadata())
             return {head.table.removeprefix("tables/"): head.version for head in answer.heads}
 
         return await self._first(ask)
@@ -51,7 +52,7 @@ class TableLogs:
 
         async def ask(admin: table_pb2_grpc.TableAdminServiceAsyncStub) -> list[TableEvent]:
             request = table_pb2.ReadStreamRequest(table=f"tables/{stream}", after=after, limit=limit)
-            call = admin.ReadStream(request, timeout=_TIMEOUT, metadata=self._token.metadata())
+            call = admin.ReadStream(request, timeout=_TIMEOUT, metadata=self._metadata())
             return [event async for answer in call for event in answer.events]
 
         return await self._first(ask)
