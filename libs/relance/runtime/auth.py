@@ -106,6 +106,24 @@ class KeyRing:
             )
         return identity
 
+    def claims(self, document: str, audience: str, role: str) -> dict[str, object]:
+        """What a signed document for one audience says, where a key signed it that may grant `role`; else nothing.
+
+        Its expiry is the caller's to check. Documents with an audience are no tokens: `verify` refuses them.
+        """
+        self._reload()
+        try:
+            kid = jwt.get_unverified_header(document).get("kid")
+            key = self._keys.get(kid) if isinstance(kid, str) else None
+            if key is None or role not in key.roles:
+                return {}
+            return jwt.decode(
+                document, key.public, algorithms=[_ALGORITHM], audience=audience,
+                options={"require": ["sub", "exp", "aud"], "verify_exp": False, "verify_iat": False},
+            )  # fmt: skip
+        except jwt.InvalidTokenError:
+            return {}
+
     def _read(self, token: str) -> Identity:
         try:
             kid = jwt.get_unverified_header(token).get("kid")
@@ -220,8 +238,11 @@ class TokenSigner:
         claims: dict[str, object] = {"sub": subject, "roles": list(roles), "iat": now, "exp": now + seconds}
         if service:
             claims["svc"] = service
-        token = jwt.encode(claims, self._private, algorithm=_ALGORITHM, headers={"kid": self._kid})
-        return token, (now + seconds) * 1_000_000
+        return self.encode(claims), (now + seconds) * 1_000_000
+
+    def encode(self, claims: dict[str, object]) -> str:
+        """Any claims, signed."""
+        return jwt.encode(claims, self._private, algorithm=_ALGORITHM, headers={"kid": self._kid})
 
 
 class ServiceToken:

@@ -27,20 +27,21 @@ _REQUEST_ID = re.compile(r"[!-~]+")
 
 def table_id(name: str, field: str = "table") -> str:
     """The id in tables/{id}."""
-    return _resource("tables/", name, field)
+    return resource(name, "tables/", ID.pattern, field)
 
 
 def player_id(name: str, field: str = "player") -> str:
     """The id in players/{id}."""
-    return _resource("players/", name, field)
+    return resource(name, "players/", ID.pattern, field)
 
 
-def _resource(prefix: str, name: str, field: str) -> str:
+def resource(name: str, prefix: str, id_pattern: str, field: str) -> str:
+    """The id in a resource name that begins with `prefix`."""
     if not name:
         raise missing(field)
     text = name.removeprefix(prefix)
-    if len(text) == len(name) or ID.fullmatch(text) is None:
-        pattern = f"{prefix}[a-z0-9-]{{1,40}}"
+    if len(text) == len(name) or re.fullmatch(id_pattern, text) is None:
+        pattern = prefix + id_pattern
         raise Refused(
             reason_pb2.REASON_INVALID_NAME, f"{field} must be a name like {pattern}.", field=field, pattern=pattern
         )

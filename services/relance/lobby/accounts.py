@@ -24,6 +24,8 @@ VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING RETURNING {_COLUMNS}
 """
 _BY_REQUEST = f"SELECT {_COLUMNS} FROM lobby.player WHERE request_id = $1"
 _BY_NAME = f"SELECT {_COLUMNS} FROM lobby.player WHERE folded_name = $1"
+_BY_ID = f"SELECT {_COLUMNS} FROM lobby.player WHERE id = $1"
+_CHANGE = "UPDATE lobby.player SET password = $3 WHERE id = $1 AND password = $2"
 _BY_IDS = f"SELECT {_COLUMNS} FROM lobby.player WHERE id = ANY($1)"
 
 
@@ -95,13 +97,31 @@ class Accounts:
         TOO_MANY_REQUESTS.
         """
         folded = key_of_name(check_name(display_name))
-        charged = await self._throttle.charge(folded, peer)
-        found = await self._one(_BY_NAME, folded)
-        right = await self._passwords.verify(None if found is None else found.password, password)
+        async with self._passwords.turn():  # tries of a whole crowd at once are no guesses
+            charged = await self._throttle.charge(folded, peer)
+            found = await self._one(_BY_NAME, folded)
+            right = await self._passwords.verify(None if found is None else found.password, password)
+            if found is not None and right:
+                await self._throttle.give_back(charged)
         if found is None or not right:
             raise Refused(reason_pb2.REASON_SIGN_IN_REFUSED, "Name or password is wrong.")
-        await self._throttle.give_back(charged)
         return found.account()
+
+    async def change_password(self, player: str, old: str, new: str, peer: str) -> None:
+        """Another password, for who knows the one until now. Raises Refused SIGN_IN_REFUSED, TOO_MANY_REQUESTS."""
+        found = await self._one(_BY_ID, player)
+        async with self._passwords.turn():
+            charged = await self._throttle.charge(key_of_name(found.display_name) if found else player, peer)
+            right = await self._passwords.verify(None if found is None else found.password, old)
+        hashed = await self._passwords.hash(new)
+        # Changed twice at once: the second one's old password is not the old one any more.
+        if (
+            found is None
+            or not right
+            or await self._pool.execute(_CHANGE, player, found.password, hashed) == "UPDATE 0"
+        ):
+            raise Refused(reason_pb2.REASON_SIGN_IN_REFUSED, "The password until now is wrong.")
+        await self._throttle.give_back(charged)
 
     async def find(self, ids: list[str]) -> list[Account]:
         """The accounts that exist, in the order of `ids`."""

@@ -7,6 +7,7 @@ from nats.aio.client import Client
 
 from relance.eventlog import Follower
 from relance.lobby import projection
+from relance.lobby.offers import Offers
 from relance.lobby.tables import TableProcesses
 from relance.lobby.throttle import Throttle
 from relance.runtime import database
@@ -38,12 +39,13 @@ async def follow(pool: Pool, tables: TableProcesses, client: Client) -> None:
     ).run()
 
 
-async def keep_clean(pool: Pool, throttle: Throttle, clock: Clock) -> None:
-    """Forget old statistics and tries, for ever."""
+async def keep_clean(pool: Pool, throttle: Throttle, offers: Offers, clock: Clock) -> None:
+    """Forget old statistics, tries and offers, for ever."""
     while True:
         await clock.sleep(_CLEAN_SECONDS)
         try:
             await throttle.clean()
+            await offers.clean()
             await projection.clean(pool, clock.now_us())
         except database.OUTAGE as error:
             log.info("not cleaned", error=type(error).__name__)

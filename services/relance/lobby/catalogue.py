@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import asyncpg
@@ -23,7 +24,10 @@ _HOUR = 60  # minutes
 _TABLES = """
 SELECT * FROM (
     SELECT t.id, t.version, t.config, t.closed, t.last_hand, t.created_at,
-        t.display_name, t.house, t.game, t.betting, t.currency, t.big_blind, t.turbo, t.micro,
+        t.display_name, t.house, t.game, t.betting, t.currency, t.big_blind, t.turbo, t.micro, t.low_limit, t.ante,
+        t.min_buy_in, t.max_buy_in, t.private, t.paused, t.seats, t.seats = 2 AS heads_up,
+        coalesce(h.maintenance, false) AS maintenance,
+        (SELECT count(*) FROM lobby.wait w WHERE NOT t.closed AND w.target = ANY(t.targets))::integer AS waiting,
         cardinality(t.seated) AS players,
         CASE WHEN t.closed THEN 0 ELSE t.seats - cardinality(t.seated) - cardinality(t.held) END AS seats_free,
         coalesce(s.pots / nullif(s.hands, 0), 0)::bigint AS average_pot,
@@ -31,6 +35,7 @@ SELECT * FROM (
             AS hands_per_hour,
         coalesce(s.flop_players::float8 / nullif(s.flops, 0), 0) AS players_per_flop
     FROM lobby.game_table t
+    LEFT JOIN lobby.house h ON h.id = t.house
     CROSS JOIN LATERAL (
         SELECT sum(p.hands) AS hands, sum(p.pots) AS pots, sum(p.flops) AS flops, sum(p.flop_players) AS flop_players
         FROM lobby.played p WHERE p."table" = t.id AND p.minute >= $1
@@ -39,26 +44,33 @@ SELECT * FROM (
 ) t
 """
 
+_VERSIONS = """
+SELECT t.id, t.version, coalesce(h.round, 0), (SELECT count(*) FROM lobby.wait w WHERE w.target = ANY(t.targets))
+FROM lobby.game_table t LEFT JOIN lobby.house h ON h.id = t.house WHERE t.version > 0 AND NOT t.closed
+"""
+
+Version = tuple[int, ...]
+
+_LIMITS = {name.removeprefix("LIMIT_"): number for name, number in game_pb2.Limit.items() if number}
+_CURRENCIES = {name.removeprefix("CURRENCY_"): number for name, number in game_pb2.Currency.items() if number}
+_NUMBERS = (
+    "big_blind", "low_limit", "ante", "min_buy_in", "max_buy_in", "seats", "seats_free", "players", "waiting",
+    "average_pot", "hands_per_hour", "players_per_flop",
+)  # fmt: skip
 _FIELDS = {
-    "house": Field("house", "text"),
-    "game": Field("game", "text"),
-    "limit": Field(
-        "betting", "word", {name.removeprefix("LIMIT_"): number for name, number in game_pb2.Limit.items() if number}
-    ),
-    "currency": Field(
-        "currency", "word", {name.removeprefix("CURRENCY_"): n for name, n in game_pb2.Currency.items() if n}
-    ),
-    "big_blind": Field("big_blind", "number"),
-    "seats_free": Field("seats_free", "number"),
-    "players": Field("players", "number"),
-    "turbo": Field("turbo", "bool"),
-    "micro": Field("micro", "bool"),
-    "closed": Field("closed", "bool"),
+    **{name: Field(name, "text") for name in ("display_name", "house", "game")},
+    "limit": Field("betting", "word", _LIMITS),
+    "currency": Field("currency", "word", _CURRENCIES),
+    **{name: Field(name, "number") for name in _NUMBERS},
+    **{
+        name: Field(name, "bool")
+        for name in ("turbo", "heads_up", "micro", "private", "paused", "maintenance", "closed")
+    },
 }
 _ORDERS = {
     "create_time": "created_at",
-    **{name: name for name in ("display_name", "house", "game", "big_blind", "players", "seats_free", "average_pot")},
-    "hands_per_hour": "hands_per_hour",
+    "limit": "betting",
+    **{name: name for name in ("display_name", "house", "game", "currency", *_NUMBERS)},
 }
 _NAMES_CLOSED = re.compile(r"\bclosed\b")
 
@@ -84,6 +96,19 @@ class Catalogue:
             raise Refused(reason_pb2.REASON_TABLE_NOT_FOUND, f"There is no table {table}.", table=f"tables/{table}")
         return _table(row)
 
+    async def changed(self, filter: str, tables: Sequence[str] | None) -> list[lobby_pb2.Table]:
+        """Of these tables (None: of all) those that the filter lets through, without paging. As `page` otherwise."""
+        condition, arguments = _condition(filter, 4)
+        rows = await self._pool.fetch(
+            f"{_TABLES} WHERE ($3::text[] IS NULL OR id = ANY($3)) AND {condition} ORDER BY created_at, id",
+            *self._since(), tables, *arguments,
+        )  # fmt: skip
+        return [_table(row) for row in rows]
+
+    async def versions(self) -> dict[str, Version]:
+        """What there is to compare of each open table, to find those that changed: cheap."""
+        return {row["id"]: tuple(row)[1:] for row in await self._pool.fetch(_VERSIONS)}
+
     async def page(self, *, filter: str, order_by: str, size: int, token: str) -> Page:
         """A page of tables. Closed ones only where the filter names `closed`.
 
@@ -93,11 +118,9 @@ class Catalogue:
         position = self._tokens.read(token, "tables", filter, order.by()) or []
         values: list[object] = [*self._since(), *position]
         conditions = [order.after(3)] if position else []
-        wanted, arguments = filters.to_sql(filter, _FIELDS, len(values) + 1)
+        wanted, arguments = _condition(filter, len(values) + 1)
         values += arguments
         conditions.append(wanted)
-        if not _NAMES_CLOSED.search(filter):
-            conditions.append("NOT closed")
         rows = await self._pool.fetch(
             f"{_TABLES} WHERE {' AND '.join(conditions)} ORDER BY {order.by()} LIMIT {size + 1}", *values
         )
@@ -110,6 +133,17 @@ class Catalogue:
     def _since(self) -> tuple[int, int]:
         now = self._clock.now_us()
         return now // MINUTE_US - _HOUR + 1, now
+
+
+def check_filter(filter: str) -> None:
+    """Raises Refused INVALID_FILTER."""
+    _condition(filter, 1)
+
+
+def _condition(filter: str, first: int) -> tuple[str, list[filters.Value]]:
+    """The condition of a filter with parameters from $`first` on. Closed tables only where it names `closed`."""
+    wanted, arguments = filters.to_sql(filter, _FIELDS, first)
+    return (wanted if _NAMES_CLOSED.search(filter) else f"({wanted}) AND NOT closed"), arguments
 
 
 def _table(row: asyncpg.Record) -> lobby_pb2.Table:
@@ -125,4 +159,7 @@ def _table(row: asyncpg.Record) -> lobby_pb2.Table:
         last_hand=row["last_hand"],
         create_time_us=row["created_at"],
         version=row["version"],
+        waiting=row["waiting"],
+        paused=row["paused"],
+        maintenance=row["maintenance"],
     )

@@ -6,10 +6,12 @@ from importlib.metadata import version
 
 from relance.api.lobby.v1 import lobby_pb2, lobby_pb2_grpc
 from relance.lobby.accounts import LONGEST_PASSWORD, SHORTEST_PASSWORD, Account, Accounts
+from relance.lobby.board import TableBoard
 from relance.lobby.catalogue import Catalogue
 from relance.lobby.protections import Protections
 from relance.lobby.settings import LobbySettings
 from relance.lobby.tables import TableProcesses
+from relance.lobby.watching import Streams, Watcher
 from relance.runtime import validation
 from relance.runtime.auth import PLAYER, SERVICE, Context, TokenSigner, identity, require
 from relance.runtime.clock import Clock
@@ -34,10 +36,12 @@ class LobbyService(lobby_pb2_grpc.LobbyServiceServicer):
         accounts: Accounts,
         catalogue: Catalogue,
         tables: TableProcesses,
+        board: TableBoard,
+        streams: Streams,
         signer: TokenSigner,
         clock: Clock,
     ) -> None:
-        self._settings, self._clock = settings, clock
+        self._settings, self._clock, self._board, self._streams = settings, clock, board, streams
         self._accounts, self._catalogue, self._tables, self._signer = accounts, catalogue, tables, signer
 
     async def Register(self, request: lobby_pb2.RegisterRequest, context: Context) -> lobby_pb2.Player:
@@ -49,12 +53,21 @@ class LobbyService(lobby_pb2_grpc.LobbyServiceServicer):
     async def SignIn(self, request: lobby_pb2.SignInRequest, context: Context) -> lobby_pb2.SignInResponse:
         """A token for a name and its password."""
         password = validation.text(request.password, "password", longest=LONGEST_PASSWORD)
-        account = await shielded(self._accounts.sign_in(request.display_name, password, _peer(context)))
+        account = await shielded(self._accounts.sign_in(request.display_name, password, peer(context)))
         return self._token(account.id)
 
     async def RefreshToken(self, request: lobby_pb2.RefreshTokenRequest, context: Context) -> lobby_pb2.SignInResponse:
         """A new token for a valid one; needs no database."""
         return self._token(identity(context).player)
+
+    async def ChangePassword(
+        self, request: lobby_pb2.ChangePasswordRequest, context: Context
+    ) -> lobby_pb2.ChangePasswordResponse:
+        """Another password for the caller."""
+        old = validation.text(request.old_password, "old_password", longest=LONGEST_PASSWORD)
+        new = _new_password(request.new_password, "new_password")
+        await shielded(self._accounts.change_password(identity(context).player, old, new, peer(context)))
+        return lobby_pb2.ChangePasswordResponse()
 
     async def ListTables(self, request: lobby_pb2.ListTablesRequest, context: Context) -> lobby_pb2.ListTablesResponse:
         """Tables, filtered and paged."""
@@ -66,6 +79,16 @@ class LobbyService(lobby_pb2_grpc.LobbyServiceServicer):
         )
         await self._place(page.tables)
         return lobby_pb2.ListTablesResponse(tables=page.tables, next_page_token=page.next_page_token)
+
+    async def WatchTables(self, request: lobby_pb2.WatchTablesRequest, context: Context) -> None:  # type: ignore[override]
+        """Tables as they change."""
+        watcher: Watcher[lobby_pb2.WatchTablesResponse] = Watcher()
+        try:
+            await self._streams.serve(
+                context, identity(context), self._clock, watcher, lambda: self._board.enter(watcher, request.filter)
+            )
+        finally:
+            self._board.leave(watcher)
 
     async def GetTable(self, request: lobby_pb2.GetTableRequest, context: Context) -> lobby_pb2.Table:
         """One table."""
@@ -136,13 +159,13 @@ def _player(account: Account) -> lobby_pb2.Player:
     )
 
 
-def _new_password(password: str) -> str:
-    validation.text(password, "password", longest=LONGEST_PASSWORD)
+def _new_password(password: str, field: str = "password") -> str:
+    validation.text(password, field, longest=LONGEST_PASSWORD)
     if len(password) < SHORTEST_PASSWORD:
-        raise validation.invalid("password", f"{SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters")
+        raise validation.invalid(field, f"{SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters")
     return password
 
 
-def _peer(context: Context) -> str:
+def peer(context: Context) -> str:
     """The caller's address without its port: ipv4:127.0.0.1:5000 -> ipv4:127.0.0.1."""
     return context.peer().rpartition(":")[0]

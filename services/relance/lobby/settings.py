@@ -18,3 +18,11 @@ class LobbySettings(ServiceSettings):
     """Id of that key in the key ring."""
     player_token_seconds: int = Field(default=900, ge=10, le=86_400)
     """How long a player's token is good."""
+    tick_seconds: float = Field(default=0.5, ge=0.01, le=10)
+    """How often it looks for seats to offer, offers that ran out, and what is new for those who watch."""
+    offer_seconds: float = Field(default=30.0, gt=0, le=600)
+    """How long an offered seat waits for an answer."""
+    buy_in_seconds: float = Field(default=60.0, gt=0, le=600)
+    """How long an accepted seat is held for the buy-in."""
+    empty_seconds: float = Field(default=120.0, ge=0, le=86_400)
+    """How long a template's surplus table stays open with nobody at it."""

@@ -52,7 +52,7 @@ class TableProcesses:
         self._limit = asyncio.Semaphore(_LOCATE_AT_ONCE)
         self._known = frozenset(addresses)
         for address in self._known:
-            self._channel(address)
+            self.channel(address)
 
     def answering(self) -> list[str]:
         """Addresses of those that were ready when they were last asked; all, where none was."""
@@ -82,6 +82,10 @@ class TableProcesses:
         await asyncio.gather(*(self._ask(table) for table in stale))
         return {table: self._located.get(table, ("", 0.0))[0] for table in tables}
 
+    def forget(self, table: str) -> None:
+        """The table is not where it was."""
+        self._located.pop(table, None)
+
     async def heads(self) -> dict[str, int]:
         """Version of each table's last event. Raises Unavailable."""
 
@@ -103,6 +107,13 @@ class TableProcesses:
 
         return await self._first(ask)
 
+    def channel(self, address: str) -> grpc.aio.Channel:
+        """The connection to host:port, made once."""
+        channel = self._channels.get(address)
+        if channel is None:
+            channel = self._channels[address] = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        return channel
+
     async def close(self) -> None:
         """Close every connection."""
         for channel in self._channels.values():
@@ -112,7 +123,7 @@ class TableProcesses:
         """The answer of the first process that has one."""
         for address in self.answering():
             try:
-                return await ask(table_pb2_grpc.TableAdminServiceStub(self._channel(address)))
+                return await ask(table_pb2_grpc.TableAdminServiceStub(self.channel(address)))
             except grpc.aio.AioRpcError as error:
                 log.info("table process does not answer", address=address, code=error.code().name)
         raise Unavailable("no table process answers")
@@ -123,7 +134,7 @@ class TableProcesses:
         async with self._limit:
             for address in self.answering():
                 try:
-                    answer = await table_pb2_grpc.TableServiceStub(self._channel(address)).Locate(
+                    answer = await table_pb2_grpc.TableServiceStub(self.channel(address)).Locate(
                         request, timeout=_LOCATE_TIMEOUT, metadata=self._token.metadata()
                     )
                 except grpc.aio.AioRpcError as error:
@@ -133,19 +144,13 @@ class TableProcesses:
                     self._located.clear()
                 self._located[table] = (answer.address, self._clock.monotonic() + _LOCATE_TTL)
                 if answer.address:
-                    self._channel(answer.address)
+                    self.channel(answer.address)
                 return
 
     async def _is_ready(self, address: str) -> bool:
-        stub = health_pb2_grpc.HealthStub(self._channel(address))
+        stub = health_pb2_grpc.HealthStub(self.channel(address))
         try:
             answer = await stub.Check(health_pb2.HealthCheckRequest(service=READINESS), timeout=_PROBE_TIMEOUT)
         except grpc.aio.AioRpcError:
             return False
         return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
-
-    def _channel(self, address: str) -> grpc.aio.Channel:
-        channel = self._channels.get(address)
-        if channel is None:
-            channel = self._channels[address] = grpc.aio.insecure_channel(address, options=_OPTIONS)
-        return channel
