@@ -67,7 +67,7 @@ async def has(room: Room, amount: int) -> bool:
 
 async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
     """Wait until a condition holds that only asking can tell."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while True:
             if await condition():
                 return
