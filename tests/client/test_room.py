@@ -40,6 +40,7 @@ async def two_seated(live: Live, table: str) -> AsyncIterator[tuple[Room, Seat, 
         assert await first.sit(buy_in=BUY_IN, seat=1) == 1
         assert await second.sit(buy_in=BUY_IN, seat=2) == 2
         yield ada, first, bob, second
+        await asyncio.gather(first.leave(), second.leave())
 
 
 async def check_or_call(seat: Seat, hand: int = 0) -> None:
