@@ -22,6 +22,8 @@ from relance.ops import replay as replay_
 from relance.ops import state as state_
 from relance.ops import tables as tables_
 from relance.ops import verify as verify_
+from relance.ops.export.run import FORMATS, Order
+from relance.ops.export.run import export as export_hands
 from relance.ops.names import player_id
 from relance.ops.output import Out
 from relance.ops.source import PostgresSource, connected
@@ -271,4 +273,35 @@ def lag(most: int, seconds: float, as_json: bool, **place: Any) -> None:
     run(work=work, **place)
 
 
-COMMANDS = (tables, events, replay, state, verify, refunds, history, lag)
+@click.command("export")
+@click.argument("names", nargs=-1, metavar="[TABLE]…")
+@click.option("--all", "everything", is_flag=True, help="Every table.")
+@click.option("--format", "form", type=click.Choice(list(FORMATS)), required=True)
+@click.option("--out", "folder", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder.")
+@click.option("--since", type=Moment(), default=0, help="Hands that began then or later.")
+@click.option("--until", type=Moment(), default=0, help="Hands that began before.")
+@as_option
+@room_options
+def export(
+    names: tuple[str, ...],
+    everything: bool,
+    form: str,
+    folder: Path,
+    since: int,
+    until: int,
+    who: str,
+    as_json: bool,
+    **place: Any,
+) -> None:
+    """Hands that are over to files, one a table; run again, it goes on where it stopped."""
+    if bool(names) == everything:
+        raise click.UsageError("name tables, or give --all")
+
+    async def work(source: PostgresSource, _: Place) -> None:
+        order = Order(form, folder, await viewer_id(source, who), since, until)
+        await export_hands(source, source.connection, names, order, Out(as_json=as_json))
+
+    run(work=work, **place)
+
+
+COMMANDS = (tables, events, replay, state, verify, refunds, history, lag, export)

@@ -117,6 +117,7 @@ async def show(
     source: LogSource, connection: Connection | None, wanted: Wanted, who: str, out: Out, *, as_table: bool
 ) -> int:
     """Print the events; how many there were."""
+    await source.streams([wanted.table])
     names, count = Names(), 0
     words = Words(names, (await config_of(source, wanted.table)).currency)
     rows: list[list[object]] = []

@@ -138,7 +138,9 @@ def _awarded(w: Words, e: pb.PotAwarded) -> str:
 
 
 def _ended(w: Words, e: pb.HandEnded) -> str:
-    results = ", ".join(f"{w.who(each.seat)} {each.net:+d}" for each in e.results if each.net)
+    results = ", ".join(
+        f"{w.who(each.seat)} {'+' if each.net > 0 else ''}{w.money(each.net)}" for each in e.results if each.net
+    )
     return f"hand over: pot {w.money(e.pot)}, rake {w.money(e.rake)}; {results or 'nobody won or lost'}"
 
 

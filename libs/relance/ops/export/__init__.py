@@ -1,0 +1,1 @@
+"""Hands in the formats of other programs, as a viewer may see them."""
