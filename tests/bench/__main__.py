@@ -56,6 +56,8 @@ def benchmarks() -> list[Benchmark]:
         if loaded is not None and hasattr(loaded, "NAME"):
             what = getattr(loaded, "WHAT", (loaded.__doc__ or "").partition("\n")[0])
             found.append(Benchmark(loaded.NAME, what, getattr(loaded, "AT_MOST", False), loaded.measure))
+        for name, what, measure in getattr(loaded, "BENCHMARKS", ()):
+            found.append(Benchmark(name, what, at_most=False, measure=measure))
     return sorted(found, key=lambda benchmark: benchmark.name)
 
 

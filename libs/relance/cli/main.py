@@ -21,6 +21,7 @@ from rich.console import Console
 from relance.cli.houses import describe
 from relance.cli.operate import COMMANDS
 from relance.ops.audit import run_audit
+from relance.ops.output import Out
 from relance.room.drill import KILLS, DrillOptions
 from relance.room.drill import drill as run_drill
 from relance.room.folder import OPERATOR_ROLES, DataFolder
@@ -134,9 +135,10 @@ def audit(data: Path, url: str | None, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("house", required=False)
-def houses(house: str | None) -> None:
-    """List the houses; with the name of one, its games, choices and tables."""
-    describe(_console(), house)
+@click.option("--json", "as_json", is_flag=True, help="Everything as JSON.")
+def houses(house: str | None, as_json: bool) -> None:
+    """List the houses; with the name of one, its games, choices, rake and tables."""
+    describe(Out(as_json=as_json), house)
 
 
 for operating in COMMANDS:
