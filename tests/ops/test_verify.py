@@ -101,6 +101,7 @@ def _leaves_in_a_hand(room: LoggedRoom) -> None:
 
 
 def _loses_connection(room: LoggedRoom) -> None:
+    room.act(room.asked().seat, playing.RAISE, 300)
     hand = room.table.hand
     assert hand is not None
     while not hand.put[hand.asked]:
