@@ -113,6 +113,30 @@ async def test_a_mismatch_stops_the_collection_of_that_hand_alone(rooms: Rooms, 
     assert await house(owner) == 60
 
 
+async def test_K7_a_schedule_that_was_never_published_stops_the_collection(rooms: Rooms, owner: Owner) -> None:
+    wallet = await rooms.start_wallet()
+    for name in ("a", "b", "c"):
+        rooms.tables.logs[name] = raked_table(name, 1).log
+        await rooms.fund(wallet, name, 150_000)
+    # Each table keeps to the schedule in its own log; it is the schedule that nobody put there.
+    rooms.tables.logs["b"][0].table_opened.rake.tiers[1].cap += 1
+    rooms.tables.logs["c"][0].table_opened.rake.version = 2
+    for event in rooms.tables.logs["c"]:
+        if event.HasField("hand_started"):
+            event.hand_started.rake_schedule = "boulevard/no_limit@2"
+        elif event.HasField("hand_ended"):
+            event.hand_ended.rake_schedule = "boulevard/no_limit@2"
+    await rooms.start_rake()
+
+    async def all_seen() -> bool:
+        return await states(owner) == {"collected": 1, "stopped": 2}
+
+    await until(all_seen)
+    said = {row["table_id"]: row["mismatch"] for row in await owner.fetch("SELECT table_id, mismatch FROM rake.hand")}
+    assert "is not what was published" in said["b"]
+    assert "was never published" in said["c"]
+
+
 async def test_a_refusal_of_the_wallet_is_kept_as_one(rooms: Rooms, owner: Owner) -> None:
     await rooms.start_wallet()  # with nothing in escrow
     rooms.tables.logs["a"] = raked_table("a", 1).log

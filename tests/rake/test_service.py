@@ -15,7 +15,7 @@ from relance.api.rake.v1 import rake_pb2
 from relance.api.rake.v1.rake_pb2 import GetScheduleRequest
 from relance.runtime.errors import from_call
 
-from .conftest import BOULEVARD, Rooms, raked_table
+from .conftest import BOULEVARD, Rooms, raked_table, until
 from .test_collect import collected
 
 
@@ -112,6 +112,55 @@ async def test_a_report_adds_up_pots_rake_and_what_is_collected(
     ]
     assert await report(rake_pb2.REPORT_GROUP_DAY) == [("1970-01-01", eur, 5, 3000, 151, 120, 1)]
     assert await report(rake_pb2.REPORT_GROUP_LIMIT) == [("no_limit", eur, 5, 3000, 151, 120, 1)]
+    players = await report(rake_pb2.REPORT_GROUP_PLAYER)
+    assert [row[0] for row in players] == ["players/p1", "players/p2", "players/p3"]
+    assert (sum(int(str(row[3])) for row in players), sum(int(str(row[4])) for row in players)) == (3000, 151)
+    assert sum(int(str(row[5])) for row in players) == 120
     assert await report(rake_pb2.REPORT_GROUP_DAY, since_us=2_000_000) == []
     call = rake.Report(rake_pb2.ReportRequest(), metadata=rooms.token("ann", "player"))
     assert (await refusal(call))[0] == "PERMISSION_DENIED ROLE_REQUIRED"
+
+
+async def test_a_stopped_collection_goes_on_once_people_have_said_why(
+    rooms: Rooms, owner: asyncpg.Connection[asyncpg.Record]
+) -> None:
+    wallet = await rooms.start_wallet()
+    log = raked_table("a", 2).log
+    next(e for e in log if e.hand == 2 and e.WhichOneof("payload") == "hand_ended").hand_ended.rake = 31
+    rooms.tables.logs = {"a": log}
+    await rooms.fund(wallet, "a", 150_000)
+    rake, floor = await rooms.start_rake(), rooms.token("fred", "floor")
+    await collected(owner, 1)
+    request = rake_pb2.ReleaseCollectionRequest(
+        table="tables/a", hand=2, reason="Counted by hand: 31 is what was taken."
+    )
+    player = rake.ReleaseCollection(request, metadata=rooms.token("ann", "player"))
+    assert (await refusal(player))[0] == "PERMISSION_DENIED ROLE_REQUIRED"
+    assert (await rake.ReleaseCollection(request, metadata=floor)).rake == 31
+    await collected(owner, 2)
+    assert await owner.fetchval("SELECT balance FROM wallet.account WHERE name = 'house/eur'") == 61
+    row = await owner.fetchrow("SELECT operator, reason, attempt FROM rake.release")
+    assert row is not None
+    assert tuple(row) == ("fred", request.reason, 1)
+    assert (await refusal(rake.ReleaseCollection(request, metadata=floor)))[0] == "NOT_FOUND HAND_NOT_FOUND"
+    silent = rake_pb2.ReleaseCollectionRequest(table="tables/a", hand=1)
+    assert (await refusal(rake.ReleaseCollection(silent, metadata=floor)))[0] == "INVALID_ARGUMENT FIELD_MISSING"
+
+
+async def test_a_refused_collection_is_asked_under_the_next_key(
+    rooms: Rooms, owner: asyncpg.Connection[asyncpg.Record]
+) -> None:
+    wallet = await rooms.start_wallet()  # with nothing in escrow
+    rooms.tables.logs["a"] = raked_table("a", 1).log
+    rake, floor = await rooms.start_rake(), rooms.token("fred", "floor")
+
+    async def refused() -> bool:
+        return bool(await owner.fetchval("SELECT count(*) = 1 FROM rake.hand WHERE state = 'refused'"))
+
+    await until(refused)
+    await rooms.fund(wallet, "a", 150_000)
+    request = rake_pb2.ReleaseCollectionRequest(table="tables/a", hand=1, reason="The buy-ins are there now.")
+    await rake.ReleaseCollection(request, metadata=floor)
+    await collected(owner, 1)
+    keys = await owner.fetch("SELECT key, refusal FROM wallet.transfer WHERE purpose = 'RAKE' ORDER BY id")
+    assert [tuple(row) for row in keys] == [("rake/a/1", "NO_MONEY"), ("rake/a/1/2", None)]

@@ -3,107 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Awaitable
-from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
-import asyncpg
 import grpc
 import nats
 import pytest
-import pytest_asyncio
-from pydantic import SecretStr
+from tests.wallet.support import Wallet, move, refusal
 
 from relance.api.common.v1.game_pb2 import CURRENCY_CREDIT, CURRENCY_EUR
-from relance.api.wallet.v1 import wallet_pb2, wallet_pb2_grpc
+from relance.api.wallet.v1 import wallet_pb2
 from relance.room.embedded import Nats
 from relance.runtime.auth import TokenSigner
-from relance.runtime.errors import from_call
 from relance.wallet.announce import SUBJECT
 from relance.wallet.serve import started
 from relance.wallet.settings import WalletSettings
-
-Metadata = tuple[tuple[str, str], ...]
-
-
-class Wallet:
-    """A running wallet, stubs for it, and tokens."""
-
-    def __init__(self, channel: grpc.aio.Channel, signer: TokenSigner) -> None:
-        self.own = wallet_pb2_grpc.WalletServiceStub(channel)
-        self.ledger = wallet_pb2_grpc.LedgerServiceStub(channel)
-        self._signer = signer
-
-    def token(self, subject: str, *roles: str, service: str = "") -> Metadata:
-        token, _ = self._signer.sign(subject, roles, seconds=60, service=service)
-        return (("authorization", f"Bearer {token}"),)
-
-    def player(self, player: str) -> Metadata:
-        return self.token(player, "player")
-
-    def service(self, name: str) -> Metadata:
-        return self.token(f"services/{name}", "service", service=name)
-
-    async def deposit(self, player: str, amount: int, request_id: str = "d1", currency: Any = CURRENCY_EUR) -> Any:
-        request = wallet_pb2.DepositRequest(
-            request_id=request_id, player=f"players/{player}", currency=currency, amount=amount
-        )
-        return await self.ledger.Deposit(request, metadata=self.token("cash", "cashier"))
-
-    async def batch(self, service: str, *orders: wallet_pb2.TransferOrder) -> list[wallet_pb2.TransferAnswer]:
-        request = wallet_pb2.BatchTransferRequest(orders=orders)
-        return list((await self.ledger.BatchTransfer(request, metadata=self.service(service))).answers)
-
-    async def balance(self, account: str) -> int:
-        request = wallet_pb2.GetBalanceRequest(account=account)
-        return (await self.own.GetBalance(request, metadata=self.token("audit", "auditor"))).balance
-
-
-def move(key: str, source: str, target: str, amount: int, currency: Any = CURRENCY_EUR) -> wallet_pb2.TransferOrder:
-    """An order."""
-    return wallet_pb2.TransferOrder(
-        key=key, to=target, amount=amount, currency=currency, purpose="X", **{"from": source}
-    )
-
-
-async def refusal(call: Awaitable[Any]) -> tuple[str, dict[str, str]]:
-    """gRPC code and reason of a call that must fail, and the metadata."""
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await call
-    refused = from_call(caught.value)
-    assert refused is not None
-    return f"{caught.value.code().name} {str(refused).split(':', maxsplit=1)[0]}", refused.metadata
-
-
-@pytest_asyncio.fixture
-async def settings(wallet_url: str, nats_server: Nats, tmp_path: Path) -> tuple[WalletSettings, TokenSigner]:
-    """Settings of a wallet with a login of its own role, and the signer of every kind of token."""
-    owner = await asyncpg.connect(wallet_url)
-    await owner.execute("ALTER ROLE relance_wallet LOGIN PASSWORD 'wallet'")
-    await owner.close()
-    parts = urlsplit(wallet_url)
-    host = parts.netloc.rpartition("@")[2]
-    signer = TokenSigner.generate("service-1")
-    roles = ("player", "viewer", "floor", "cashier", "auditor", "service")
-    (tmp_path / "keys.json").write_text(json.dumps({"keys": {"service-1": signer.entry(*roles)}}))
-    (tmp_path / "key.pem").write_bytes(signer.pem())
-    made = WalletSettings(
-        database_url=SecretStr(urlunsplit(parts._replace(netloc=f"relance_wallet:wallet@{host}"))),
-        nats_url=SecretStr(nats_server.url),
-        keyring=tmp_path / "keys.json",
-        signing_key=tmp_path / "key.pem",
-        faucet_limit=500,
-    )
-    return made, signer
-
-
-@pytest_asyncio.fixture
-async def wallet(settings: tuple[WalletSettings, TokenSigner]) -> AsyncIterator[Wallet]:
-    """A running wallet."""
-    async with started(settings[0]) as server, grpc.aio.insecure_channel(server.address) as channel:
-        yield Wallet(channel, settings[1])
 
 
 async def test_a_deposit_is_made_once_however_often_it_is_asked(wallet: Wallet) -> None:

@@ -29,7 +29,7 @@ from relance.ops.books import Books, Figures, Finding, Written, without_log
 
 PAGE = 5_000
 
-_EVENTS = "SELECT stream, version, body FROM log.event ORDER BY stream, version"
+_EVENTS = "SELECT stream, version, type, body FROM log.event ORDER BY stream, version"
 _HEADS = "SELECT stream, head FROM log.stream"
 _ESCROWS = "SELECT substr(name, 8) AS name, id, balance FROM wallet.account WHERE kind = 'escrow'"
 _WRITTEN = """
@@ -171,12 +171,12 @@ async def _tables(connection: asyncpg.Connection[asyncpg.Record], report: Report
     books: Books | None = None
     cursor = await connection.cursor(_EVENTS)
     while rows := await cursor.fetch(PAGE):
-        for stream, version, body in rows:
+        for stream, version, kind, body in rows:
             if books is None or books.name != stream:
                 if books is not None:
                     close(books)
                 books = await books_of(stream)
-            books.take(version, body)
+            books.take(version, kind, body)
         await asyncio.sleep(0)  # an audit inside a running room lets the others have their turn
     if books is not None:
         close(books)
