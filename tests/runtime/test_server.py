@@ -69,6 +69,11 @@ class Lobby(lobby_pb2_grpc.LobbyServiceServicer):
         await self.release.wait()
         return lobby_pb2.Room()
 
+    async def WatchTables(
+        self, request: lobby_pb2.WatchTablesRequest, context: Context
+    ) -> AsyncIterator[lobby_pb2.WatchTablesResponse]:
+        yield lobby_pb2.WatchTablesResponse()
+
     async def BatchGetPlayers(
         self, request: lobby_pb2.BatchGetPlayersRequest, context: Context
     ) -> lobby_pb2.BatchGetPlayersResponse:
@@ -101,7 +106,7 @@ async def room(folder: Path, *, deadline: float = 10, ready: bool = True) -> Asy
     settings = ServiceSettings(
         database_url=SecretStr("postgresql://nobody"), keyring=ring, address_file=folder / "address"
     )
-    lobby = Lobby()
+    lobby = Lobby()  # type: ignore[abstract]
 
     async def check() -> bool:
         return ready
@@ -182,6 +187,20 @@ async def test_bytes_that_are_no_message_are_an_invalid_argument(tmp_path: Path)
         assert code == grpc.StatusCode.INVALID_ARGUMENT
         assert refused is not None
         assert refused.reason == reason_pb2.REASON_FIELD_INVALID
+
+
+async def test_bytes_that_are_no_message_are_an_invalid_argument_where_the_answer_is_a_stream(tmp_path: Path) -> None:
+    async with room(tmp_path) as r:
+        watch: grpc.aio.UnaryStreamMultiCallable[bytes, bytes] = r.channel.unary_stream(f"/{SERVICE}/WatchTables")
+        reflect: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = r.channel.stream_stream(
+            "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+        )
+        for call in (watch(b"\x0a\xff\xff", metadata=r.token("player")), reflect(iter([b"\x0a\xff\xff"]))):
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await call.read()
+            refused = errors.from_call(caught.value)
+            assert refused is not None
+            assert refused.reason == reason_pb2.REASON_FIELD_INVALID
 
 
 async def test_a_message_over_64_kib_is_refused_by_the_library(tmp_path: Path) -> None:

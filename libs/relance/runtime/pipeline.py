@@ -10,7 +10,8 @@ import asyncio
 import inspect
 import re
 import secrets
-from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine
+from functools import partial
 from itertools import count
 from time import perf_counter
 from typing import Any, TypeVar
@@ -87,15 +88,11 @@ class Pipeline:
         if handler.unary_unary is not None:
             return self._unary(handler.unary_unary, handler, measured, authenticate)
         if handler.unary_stream is not None:
-            return grpc.unary_stream_rpc_method_handler(
-                self._stream(handler.unary_stream, measured, authenticate),
-                handler.request_deserializer, handler.response_serializer,
-            )  # fmt: skip
+            serve = self._stream(handler.unary_stream, measured, authenticate, _decoding(handler, _decoded))
+            return grpc.unary_stream_rpc_method_handler(serve, None, handler.response_serializer)
         if handler.stream_stream is not None:
-            return grpc.stream_stream_rpc_method_handler(
-                self._stream(handler.stream_stream, measured, authenticate),
-                handler.request_deserializer, handler.response_serializer,
-            )  # fmt: skip
+            serve = self._stream(handler.stream_stream, measured, authenticate, _decoding(handler, _each_decoded))
+            return grpc.stream_stream_rpc_method_handler(serve, None, handler.response_serializer)
         raise TypeError(f"{method}: streams of requests with one answer are not served here")
 
     def _unary(
@@ -129,7 +126,7 @@ class Pipeline:
 
         return grpc.unary_unary_rpc_method_handler(serve, None, handler.response_serializer)
 
-    def _stream(self, behavior: Any, measured: _Measured, authenticate: bool) -> Any:
+    def _stream(self, behavior: Any, measured: _Measured, authenticate: bool, decoded: Callable[[Any], Any]) -> Any:
         if inspect.isasyncgenfunction(behavior):
 
             async def call(request: Any, context: Context) -> None:
@@ -141,8 +138,11 @@ class Pipeline:
             _must_be(behavior, inspect.iscoroutinefunction(behavior))
             call = behavior
 
+        async def begin(request: Any, context: Context) -> None:
+            await call(decoded(request), context)
+
         async def serve(request: Any, context: Context) -> None:
-            await self._guarded(lambda: call(request, context), context, measured, authenticate)
+            await self._guarded(lambda: begin(request, context), context, measured, authenticate)
 
         return serve
 
@@ -223,6 +223,23 @@ def _read_metadata(context: Context) -> tuple[str, str | bytes | None]:
         elif key == REQUEST_ID_KEY and isinstance(value, str) and _REQUEST_ID.fullmatch(value):
             request = value
     return request or f"{_PROCESS}-{next(_numbers):x}", authorization
+
+
+def _decoding(
+    handler: grpc.RpcMethodHandler[Any, Any], decoded: Callable[[Callable[[bytes], Any], Any], Any]
+) -> Callable[[Any], Any]:
+    """How what a client sends becomes what the handler takes; as it is where the handler has no codec."""
+    decode = handler.request_deserializer
+    return _as_it_is if decode is None else partial(decoded, decode)
+
+
+def _as_it_is(raw: Any) -> Any:
+    return raw
+
+
+async def _each_decoded(decode: Callable[[bytes], Any], messages: AsyncIterable[bytes]) -> AsyncIterator[Any]:
+    async for raw in messages:
+        yield _decoded(decode, raw)
 
 
 def _decoded(decode: Callable[[bytes], Any], raw: bytes) -> Any:
