@@ -26,6 +26,7 @@ from relance.ops.export.run import FORMATS, Order
 from relance.ops.export.run import export as export_hands
 from relance.ops.names import player_id
 from relance.ops.output import Out
+from relance.ops.page import write_page
 from relance.ops.source import PostgresSource, connected
 from relance.ops.steps import steps_of
 from relance.ops.viewer import AUDITOR, PUBLIC
@@ -178,15 +179,20 @@ def events(
 @click.argument("table")
 @click.option("--hand", type=click.IntRange(1), required=True, help="Number of the hand.")
 @click.option("--steps", is_flag=True, help="Print every step instead of stepping by keys.")
+@click.option(
+    "--html", "file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page that plays the hand."
+)
 @as_option
 @room_options
-def replay(table: str, hand: int, steps: bool, who: str, as_json: bool, **place: Any) -> None:
+def replay(table: str, hand: int, steps: bool, file: Path | None, who: str, as_json: bool, **place: Any) -> None:
     """A hand step by step as somebody saw it: forward, back, jump."""
 
     async def work(source: PostgresSource, _: Place) -> None:
         seen = await steps_of(source, source.connection, table, hand, await viewer_id(source, who))
         out = Out(as_json=as_json)
-        if steps or as_json:
+        if file is not None:
+            write_page(seen, file)
+        elif steps or as_json:
             replay_.show_steps(seen, out)
         else:
             replay_.browse(seen, out)
