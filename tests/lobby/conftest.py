@@ -13,6 +13,7 @@ import asyncpg
 import grpc
 import pytest
 import pytest_asyncio
+from argon2 import PasswordHasher
 from pydantic import SecretStr
 
 from relance.api.common.v1 import game_pb2
@@ -23,6 +24,7 @@ from relance.api.table.v1 import table_pb2
 from relance.eventlog import MemoryLog
 from relance.lobby.serve import started
 from relance.lobby.settings import LobbySettings
+from relance.lobby.watching import Streams
 from relance.room.embedded import Postgres
 from relance.runtime.auth import SERVICE, Context, KeyRing, TokenSigner, require
 from relance.runtime.clock import SystemClock
@@ -41,14 +43,23 @@ class Keys:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.lobby, self.service = TokenSigner.generate("lobby-1"), TokenSigner.generate("service-1")
+        self._operator = TokenSigner.generate("operator-1")
         self.ring = folder / "keyring.json"
-        entries = {"lobby-1": self.lobby.entry("player"), "service-1": self.service.entry("service")}
+        entries = {
+            "lobby-1": self.lobby.entry("player"),
+            "service-1": self.service.entry("service"),
+            "operator-1": self._operator.entry("floor", "viewer"),
+        }
         self.ring.write_text(json.dumps({"keys": entries}))
         for signer in (self.lobby, self.service):
             (folder / f"{signer.kid}.pem").write_bytes(signer.pem())
 
-    def player(self, player: str = "alice") -> Metadata:
-        token, _ = self.lobby.sign(player, ("player",), seconds=60)
+    def player(self, player: str = "alice", seconds: int = 60) -> Metadata:
+        token, _ = self.lobby.sign(player, ("player",), seconds=seconds)
+        return (("authorization", f"Bearer {token}"),)
+
+    def operator(self, *roles: str) -> Metadata:
+        token, _ = self._operator.sign("operators/ada", roles, seconds=60)
         return (("authorization", f"Bearer {token}"),)
 
     def table(self) -> Metadata:
@@ -59,8 +70,8 @@ class Keys:
 class Lobby:
     """A running lobby and stubs for it."""
 
-    def __init__(self, server: Server, channel: grpc.aio.Channel, keys: Keys) -> None:
-        self.server, self.channel, self.keys = server, channel, keys
+    def __init__(self, server: Server, channel: grpc.aio.Channel, keys: Keys, streams: Streams) -> None:
+        self.server, self.channel, self.keys, self.streams = server, channel, keys, streams
         self.stub = lobby_pb2_grpc.LobbyServiceStub(channel)
         self.protections = lobby_pb2_grpc.ProtectionServiceStub(channel)
 
@@ -133,7 +144,7 @@ async def start(lobby_url: str, keys: Keys) -> AsyncIterator[LobbyFactory]:
     """Starts lobbies; a replica more with each call."""
     async with AsyncExitStack() as stack:
 
-        async def make(**settings: object) -> Lobby:
+        async def make(*, hasher: PasswordHasher | None = None, **settings: object) -> Lobby:
             values = {
                 "database_url": SecretStr(lobby_url),
                 "nats_url": SecretStr("nats://127.0.0.1:1"),  # nobody is there: the lobby does without
@@ -142,9 +153,11 @@ async def start(lobby_url: str, keys: Keys) -> AsyncIterator[LobbyFactory]:
                 "player_signing_key": keys.folder / "lobby-1.pem",
                 **settings,
             }
-            server = await stack.enter_async_context(started(LobbySettings(**values), SystemClock()))  # type: ignore[arg-type]
+            streams = Streams()
+            made = started(LobbySettings(**values), SystemClock(), streams=streams, hasher=hasher)  # type: ignore[arg-type]
+            server = await stack.enter_async_context(made)
             channel = await stack.enter_async_context(grpc.aio.insecure_channel(server.address))
-            return Lobby(server, channel, keys)
+            return Lobby(server, channel, keys, streams)
 
         yield make
 
