@@ -22,6 +22,7 @@ from relance.ops import replay as replay_
 from relance.ops import state as state_
 from relance.ops import tables as tables_
 from relance.ops import verify as verify_
+from relance.ops.checking import check_files
 from relance.ops.export.run import FORMATS, Order
 from relance.ops.export.run import export as export_hands
 from relance.ops.names import player_id
@@ -310,4 +311,13 @@ def export(
     run(work=work, **place)
 
 
-COMMANDS = (tables, events, replay, state, verify, refunds, history, lag, export)
+@click.command("check-hands")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE…")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def check_hands(files: tuple[Path, ...], as_json: bool) -> None:
+    """Hands from elsewhere (PHH) played again by our rules; exit 1 where final stacks or pots differ."""
+    if not check_files(files, Out(as_json=as_json)):
+        sys.exit(1)
+
+
+COMMANDS = (tables, events, replay, state, verify, refunds, history, lag, export, check_hands)

@@ -131,6 +131,27 @@ def _requested(table: Table, payload: pb.TransferRequested, events: Events) -> l
     return [cmd.AddChips(payload.player, payload.amount)]
 
 
+def _take_seat(e: pb.SeatReserved) -> cmd.Command:
+    return cmd.TakeSeat(e.player, e.seat, e.amount, e.wait_for_big_blind, ask_to_post=e.ask_to_post)
+
+
+def _released(table: Table, e: pb.SeatReleased, events: Events) -> list[cmd.Command]:
+    """A hold or reservation that was over or given up; or the hold of a player who took another seat."""
+    reserved = next((each.seat_reserved for each in events[1:] if each.HasField("seat_reserved")), None)
+    if reserved is not None and reserved.player == e.player:
+        return [_take_seat(reserved)]
+    if e.reason != "EXPIRED":
+        return [cmd.LeaveSeat(e.player)]
+    return [cmd.ExpireSeats(), cmd.ReleaseSeat(e.player)]
+
+
+def _late(table: Table, e: pb.TimeBankUsed, events: Events) -> list[cmd.Command]:
+    """The action that follows came after the decision time."""
+    name = events[1].WhichOneof("payload") or ""
+    acts = _READERS[name](table, getattr(events[1], name), events[1:])
+    return [cmd.ActLate(each, e.used_ms) for each in acts if isinstance(each, cmd.Act)]
+
+
 def _one(make: Callable[[Any], cmd.Command]) -> _Reader:
     return lambda table, payload, events: [make(payload)]
 
@@ -149,14 +170,19 @@ _READERS: Final[dict[str, _Reader]] = {
     "player_banned": _one(lambda e: cmd.BanPlayer(e.player, e.operator, e.reason, e.until_us)),
     "table_paused": _one(lambda e: cmd.PauseTable(e.operator, e.reason)),
     "table_resumed": _one(lambda e: cmd.ResumeTable(e.operator)),
-    "seat_reserved": _one(lambda e: cmd.TakeSeat(e.player, e.seat, e.amount, e.wait_for_big_blind)),
-    "seat_released": _one(lambda e: cmd.LeaveSeat(e.player)),
+    "player_muted": _one(lambda e: cmd.MutePlayer(e.player, e.operator, e.reason, e.until_us)),
+    "player_unmuted": _one(lambda e: cmd.UnmutePlayer(e.player, e.operator)),
+    "seat_held": _one(lambda e: cmd.HoldSeat(e.player, e.expire_time_us, e.held_by)),
+    "notice_seen": _one(lambda e: cmd.AckNotices(e.player)),
+    "time_bank_used": _late,
+    "seat_reserved": _one(_take_seat),
+    "seat_released": _released,
     "chips_added": _one(lambda e: cmd.StartHand()),
     "hand_started": _one(lambda e: cmd.StartHand()),
     "player_sat_out": _sat_out,
     "player_sat_in": _one(lambda e: cmd.SitIn(e.player, e.wait_for_big_blind)),
     "player_left": _one(lambda e: cmd.LeaveSeat(e.player, e.reason)),
-    "leave_requested": _one(lambda e: cmd.LeaveSeat(e.player, e.reason)),
+    "leave_requested": _one(lambda e: cmd.LeaveSeat(e.player, e.reason, e.after_hand)),
     "connection_lost": _one(lambda e: cmd.ConnectionLost(e.player)),
     "connection_restored": _one(lambda e: cmd.ConnectionRestored(e.player)),
     "seat_preferences_changed": _preferences,

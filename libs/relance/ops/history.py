@@ -137,6 +137,8 @@ _READERS: Final[dict[str, Callable[[Entry, Any, str], bool]]] = {
     "timed_out": _of("clock", lambda n, e: f"the clock of seat {e.seat} ran out"),
     "player_warned": _of("warning", lambda n, e: f"warned by {e.operator or 'the room'}: {e.reason}"),
     "player_banned": _of("ban", lambda n, e: f"banned by {e.operator or 'the room'}: {e.reason}"),
+    "player_muted": _of("mute", lambda n, e: f"muted by {e.operator}: {e.reason}"),
+    "player_unmuted": _of("mute", lambda n, e: f"may chat again: {e.operator}"),
     "transfer_refused": _of("money", lambda n, e: f"{amount(e.amount, n.currency)} refused by the wallet: {e.reason}"),
 }
 

@@ -28,7 +28,7 @@ from relance.ops.words import moment, word
 from relance.poker.games import GAMES, Forced
 
 _FIXED, _POT, _NO = game_pb2.LIMIT_FIXED, game_pb2.LIMIT_POT, game_pb2.LIMIT_NO_LIMIT
-STANDARD: Final[dict[tuple[str, int], str]] = {
+STANDARD: Final[dict[tuple[str, game_pb2.Limit.ValueType], str]] = {
     ("holdem", _NO): "NT",
     ("holdem", _FIXED): "FT",
     ("omaha", _POT): "PO",
