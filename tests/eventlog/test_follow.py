@@ -140,6 +140,30 @@ async def test_lost_doubled_reordered_and_lying_messages_are_harmless(
     assert alarms == []
 
 
+async def test_messages_about_what_can_be_no_table_are_not_looked_into(
+    pool: Pool, log: MemoryLog, client: Client, events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await log.create("t-1", events("t-1", 0))
+    read: list[str] = []
+    reading = log.read
+
+    async def noted(stream: str, after: int = 0, limit: int | None = None) -> list[TableEvent]:
+        read.append(stream)
+        return await reading(stream, after, limit)
+
+    monkeypatch.setattr(log, "read", noted)
+    follower = Follower(pool, "stats.position", log, client, apply, alarm=Alarms(), compare_every=3600)
+    async with running(follower):
+        await applied(pool, "t-1", 1)
+        for stream in ("TABLE", "a" * 41, "\u00e9", "t_1"):
+            await client.publish(f"relance.table.{stream}", b"", headers={"Relance-Version": "9"})
+        await log.append("t-1", 1, 1, events("t-1", 1))
+        await client.publish("relance.table.t-1", b"", headers={"Relance-Version": "9" * 5000})
+        await client.publish("relance.table.t-1", b"", headers={"Relance-Version": "2"})
+        await applied(pool, "t-1", 2)
+    assert set(read) == {"t-1"}
+
+
 async def test_wiping_jetstream_loses_nothing(pool: Pool, log: MemoryLog, client: Client, events: Events) -> None:
     await log.create("t-1", events("t-1", 0))
     await ensure_stream(client)

@@ -29,6 +29,9 @@ TICK = 0.5
 PAGE = 500
 """Most events in one transaction."""
 
+_STREAM = re.compile(r"[a-z0-9-]{1,40}")
+_VERSION = re.compile(r"[0-9]{1,19}")
+
 _logger = structlog.get_logger("relance.eventlog")
 
 
@@ -39,7 +42,7 @@ class Source(Protocol):
         """Version of the last event of each stream."""
 
     async def read(self, stream: str, after: int, limit: int) -> Sequence[TableEvent]:
-        """Events after a version, in order, at most `limit`."""
+        """Events after a version, in order, at most `limit`; none of a stream that is not there."""
 
 
 class OutOfOrder(LogError):
@@ -135,9 +138,9 @@ class Follower:
         headers = message.headers or {}
         if self._types and self._types.isdisjoint(headers.get(TYPES, "").split(",")):
             return
-        version = headers.get(VERSION, "")
-        if version.isdecimal():
-            self.wake(message.subject.removeprefix(SUBJECT), int(version))
+        version, stream = headers.get(VERSION, ""), message.subject.removeprefix(SUBJECT)
+        if _VERSION.fullmatch(version) and _STREAM.fullmatch(stream):
+            self.wake(stream, int(version))
 
     async def _compare(self) -> bool:
         """Want every stream whose head is past its position, parked ones too; whether that could be found out."""

@@ -48,12 +48,14 @@ class RemoteLog:
         return await self._first(ask)
 
     async def read(self, stream: str, after: int, limit: int) -> list[TableEvent]:
-        """At most `limit` events of a table after version `after`. Raises Unavailable."""
+        """At most `limit` events of a table after version `after`; none of a table that is not there.
+
+        Raises Unavailable.
+        """
 
         async def ask(admin: table_pb2_grpc.TableAdminServiceAsyncStub) -> list[TableEvent]:
             request = table_pb2.ReadStreamRequest(table=f"tables/{stream}", after=after, limit=limit)
-            call = admin.ReadStream(request, timeout=_TIMEOUT, metadata=self._metadata())
-            return [event async for answer in call for event in answer.events]
+            return await read_all(admin.ReadStream(request, timeout=_TIMEOUT, metadata=self._metadata()))
 
         return await self._first(ask)
 
@@ -73,3 +75,18 @@ class RemoteLog:
             self._channels.insert(0, channel)
             return answer
         raise Unavailable("no table process answers")
+
+
+async def read_all(
+    call: grpc.aio.UnaryStreamCall[table_pb2.ReadStreamRequest, table_pb2.ReadStreamResponse],
+) -> list[TableEvent]:
+    """The events that a call of ReadStream gives; none where there is no such table. Raises AioRpcError.
+
+    Anybody who may publish can name a table that is not there: a definite answer, not one to ask for again.
+    """
+    try:
+        return [event async for answer in call for event in answer.events]
+    except grpc.aio.AioRpcError as error:
+        if error.code() is grpc.StatusCode.NOT_FOUND:
+            return []
+        raise

@@ -16,6 +16,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.api.table.v1 import table_pb2, table_pb2_grpc
 from relance.eventlog import Unavailable
+from relance.eventlog.remote import read_all
 from relance.runtime.auth import ServiceToken
 from relance.runtime.clock import Clock
 from relance.runtime.server import MAX_ANSWER_BYTES, READINESS
@@ -98,12 +99,14 @@ class TableProcesses:
         return await self._first(ask)
 
     async def read(self, stream: str, after: int, limit: int) -> list[TableEvent]:
-        """At most `limit` events of a table after version `after`. Raises Unavailable."""
+        """At most `limit` events of a table after version `after`; none of a table that is not there.
+
+        Raises Unavailable.
+        """
 
         async def ask(admin: table_pb2_grpc.TableAdminServiceAsyncStub) -> list[TableEvent]:
             request = table_pb2.ReadStreamRequest(table=f"tables/{stream}", after=after, limit=limit)
-            call = admin.ReadStream(request, timeout=_READ_TIMEOUT, metadata=self._token.metadata())
-            return [event async for answer in call for event in answer.events]
+            return await read_all(admin.ReadStream(request, timeout=_READ_TIMEOUT, metadata=self._token.metadata()))
 
         return await self._first(ask)
 
