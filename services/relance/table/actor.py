@@ -24,7 +24,7 @@ from relance.poker import (
     Rejected,
     Request,
     Table,
-    apply,
+    advance,
     decide,
     has_secret,
     known_request,
@@ -78,7 +78,7 @@ class Actor:
     """
 
     __slots__ = (
-        "_appending", "_asking", "_audience", "_changed", "_clocks", "_deck", "_mail", "_saved",
+        "_appending", "_asking", "_audience", "_changed", "_clocks", "_deck", "_mail", "_saved", "_start",
         "fence", "host", "id", "state", "table", "timer_at", "why",
     )  # fmt: skip
 
@@ -95,7 +95,8 @@ class Actor:
         self._clocks = Clocks()
         self._saved = table.version  # of the newest snapshot
         self._asking = False  # the lobby for a protection: what comes in waits
-        self._appending: tuple[Sequence[TableEvent], Answer, float] | None = None
+        self._start: asyncio.Future[None] | None = None  # of the next owner, until `open`
+        self._appending: tuple[list[TableEvent], Answer, float] | None = None
         self._mail = Mailbox()
         self._changed: set[str] | None = None  # players whose streams came or went
         self._audience: Audience | None = None
@@ -132,11 +133,24 @@ class Actor:
         self._follow(events, {})
         self._arm(self.host.clock.monotonic())
 
-    def take_over(self, command: TakeOver) -> None:
-        """Begin as the next owner: one command and one append, and the mailbox opens after it."""
+    def take_over(self, command: TakeOver) -> asyncio.Future[None]:
+        """Begin as the next owner: one command and one append. What is answered is done once that is durable, or never
+        will be; what follows from it and the mailbox wait for `open`.
+        """
         self.why = self.host.unavailable(self.id)
         self._clocks.reconnect = self.host.clock.monotonic() + RECONNECT_SECONDS
+        self._start = start = asyncio.get_running_loop().create_future()
         self.tell(command)
+        return start
+
+    def open(self) -> None:
+        """Go on after `take_over`, whose append is durable. Nothing where the table does not run here any more."""
+        if self.state is State.QUARANTINED or self.state is State.GONE:
+            return
+        assert self._appending is not None
+        events, answer, _ = self._appending
+        self._start = self._appending = None
+        self._go_on(events, {}, answer)
 
     def drain(self, *, void: bool) -> None:
         """Give the table up: between hands, or with a hand that is still running voided."""
@@ -255,7 +269,7 @@ class Actor:
         else:
             answer(0)
 
-    def _append(self, events: Sequence[TableEvent], answer: Answer) -> None:
+    def _append(self, events: list[TableEvent], answer: Answer) -> None:
         self._appending = (events, answer, self.host.clock.monotonic())
         future = self.host.log.append(self.id, self.table.version, self.fence, events)
         future.add_done_callback(self._appended)
@@ -264,20 +278,31 @@ class Actor:
         """The append is durable, or another owner has the table."""
         assert self._appending is not None
         events, answer, since = self._appending
-        self._appending = None
         error = asyncio.CancelledError() if future.cancelled() else future.exception()
         if error is not None:
+            self._appending = None
             answer(self.host.unavailable(self.id))
             self._shut_out(error)
             return
         self.host.metrics.append_seconds.observe(self.host.clock.monotonic() - since)
+        if self.state is State.QUARANTINED or self.state is State.GONE:
+            answer(events[0].version)  # it was on its way when the table stopped here
+            return
         try:
-            owners = self._apply(events)
+            owners = self._advance(events)
         except Exception:
             log.exception("apply raised", table=self.id, version=self.table.version)
+            self._appending = None
             answer(_fault(None))
             self.quarantine("the rules raised on a durable event")
             return
+        if self._start is not None:
+            self._start.set_result(None)
+            return
+        self._appending = None
+        self._go_on(events, owners, answer)
+
+    def _go_on(self, events: Sequence[TableEvent], owners: dict[int, tuple[int, str]], answer: Answer) -> None:
         self._follow(events, owners)
         answer(events[0].version)
         if self.table.drained:
@@ -296,15 +321,15 @@ class Actor:
         else:
             self.quarantine(f"the log raised {error!r}")
 
-    def _apply(self, events: Sequence[TableEvent]) -> dict[int, tuple[int, str]]:
-        """Apply; answer whose secrets the events hold: place -> seat and player."""
+    def _advance(self, events: list[TableEvent]) -> dict[int, tuple[int, str]]:
+        """Take over what was decided; answer whose secrets the events hold: place -> seat and player."""
         table = self.table
         owners: dict[int, tuple[int, str]] = {}
         for place, event in enumerate(events):
-            apply(table, event)
             if has_secret(event):
                 seat: int = getattr(event, event.WhichOneof("payload") or "").seat
                 owners[place] = (seat, table.seats[seat].player)
+        advance(table, events)
         table.conservation()
         return owners
 
@@ -420,7 +445,7 @@ class Actor:
             return
         now = self.host.clock.monotonic()
         self.state = State.RUNNING
-        if self.table.fence == self.fence:
+        if self.table.fence == self.fence and self._start is None:
             self.why = None
         self._clocks.go_on(now)
         if self._clocks.turn:
@@ -454,6 +479,8 @@ class Actor:
         self.state, self.why = state, why
         self._clocks.stop()
         self._deck = None
+        if self._start is not None and not self._start.done():
+            self._start.set_result(None)
         self._changed = None
         self._mail.close(why)
         if self._audience is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import structlog
@@ -29,6 +30,9 @@ LAST_SECONDS = 3.0
 """What the last appends of a drain may take."""
 
 READ_AGAIN_SECONDS = 0.2
+
+TOGETHER_SECONDS = 2.0
+"""How long tables that were taken over at once wait for one another's void hands to be durable."""
 
 
 class Tables:
@@ -138,29 +142,52 @@ class Tables:
     async def claim(self, seen: Mapping[str, int]) -> None:
         """Take over tables whose fences were seen (table -> fence) and run them.
 
-        Many at once: a few queries for all, and the take-overs' appends share commits.
+        Many at once: a few queries for all, and the take-overs' appends share commits. Wallet, watchers and NATS hear
+        of it when they are durable at all tables: no hand stays open for work that can wait.
         """
         if self.host.draining:
             return
         rest = await self.host.log.take_over_all(seen)
-        while rest:
-            try:
-                marks = await self.host.log.marks.read(rest)
-                async for chunk in recover(self.host.log, rest):
-                    for recovered in chunk:
-                        await self._recovered(recovered, marks[recovered.stream])
-                        del rest[recovered.stream]
-            except Unavailable:
-                # They are this process's now: nobody else will run them.
-                log.warning("database away while tables were read back", tables=len(rest))
-                await self.host.clock.sleep(READ_AGAIN_SECONDS)
+        starts: list[tuple[Actor, asyncio.Future[None]]] = []
+        try:
+            while rest:
+                try:
+                    marks = await self.host.log.marks.read(rest)
+                    async for chunk in recover(self.host.log, rest):
+                        for recovered in chunk:
+                            actor = await self._recovered(recovered, marks[recovered.stream])
+                            if actor is not None:
+                                starts.append((actor, self._take_over(actor)))
+                            del rest[recovered.stream]
+                except Unavailable:
+                    # They are this process's now: nobody else will run them.
+                    log.warning("database away while tables were read back", tables=len(rest))
+                    await self.host.clock.sleep(READ_AGAIN_SECONDS)
+        finally:
+            await self._open(starts)
 
-    async def _recovered(self, found: Recovered, mark: int) -> None:
+    def _take_over(self, actor: Actor) -> asyncio.Future[None]:
+        reason = events_pb2.OWNER_REASON_HANDOVER if actor.table.drained else events_pb2.OWNER_REASON_CRASH
+        return actor.take_over(TakeOver(actor.fence, self.host.process, reason))
+
+    async def _open(self, starts: Sequence[tuple[Actor, asyncio.Future[None]]]) -> None:
+        if starts:
+            await asyncio.wait([start for _, start in starts], timeout=TOGETHER_SECONDS)
+        for actor, start in starts:
+            if start.done():
+                table = actor.table
+                log.info("table taken over", table=actor.id, version=table.version, fence=actor.fence)
+                actor.open()
+                await asyncio.sleep(0)
+            else:
+                start.add_done_callback(partial(_open_later, actor))
+
+    async def _recovered(self, found: Recovered, mark: int) -> Actor | None:
         if isinstance(found.error, UnknownEvent):
             log.error("table given back: a newer version wrote to it", table=found.stream, what=str(found.error))
             self.given_back.add(found.stream)
             await self._release(found.stream, found.ownership.fence)
-            return
+            return None
         table = found.table
         if table is None:
             log.error("table quarantined: its log cannot be replayed", table=found.stream, exc_info=found.error)
@@ -170,14 +197,11 @@ class Tables:
                 "The table's log cannot be replayed; operators know.",
                 table=f"tables/{found.stream}",
             )
-            return
+            return None
         if table.finished:
             self.stopped[found.stream] = closed(found.stream)
-            return
-        reason = events_pb2.OWNER_REASON_HANDOVER if table.drained else events_pb2.OWNER_REASON_CRASH
-        actor = self._run(table, found.ownership.fence, head=table.version, mark=mark)
-        log.info("table taken over", table=found.stream, version=table.version, fence=actor.fence, hand=table.last_hand)
-        actor.take_over(TakeOver(actor.fence, self.host.process, reason))
+            return None
+        return self._run(table, found.ownership.fence, head=table.version, mark=mark)
 
     def _run(self, table: Table, fence: int, *, head: int, mark: int) -> Actor:
         self.host.publisher.adopt_at(table.id, head, mark)
@@ -284,3 +308,7 @@ class Tables:
             log.warning("side work failed", error=repr(error))
         elif error is not None:
             log.error("side work failed", exc_info=error)
+
+
+def _open_later(actor: Actor, _start: asyncio.Future[None]) -> None:
+    actor.open()
