@@ -145,6 +145,13 @@ def _released(table: Table, e: pb.SeatReleased, events: Events) -> list[cmd.Comm
     return [cmd.ExpireSeats(), cmd.ReleaseSeat(e.player)]
 
 
+def _gone(table: Table, e: pb.PlayerLeft | pb.LeaveRequested, events: Events) -> list[cmd.Command]:
+    """S6: several who were away for too long may go at once."""
+    after_hand = isinstance(e, pb.LeaveRequested) and e.after_hand
+    found: list[cmd.Command] = [cmd.LeaveSeat(e.player, e.reason, after_hand)]
+    return [*found, cmd.ExpireSeats()] if e.reason == pb.LEAVE_REASON_DISCONNECTED else found
+
+
 def _late(table: Table, e: pb.TimeBankUsed, events: Events) -> list[cmd.Command]:
     """The action that follows came after the decision time."""
     name = events[1].WhichOneof("payload") or ""
@@ -181,8 +188,8 @@ _READERS: Final[dict[str, _Reader]] = {
     "hand_started": _one(lambda e: cmd.StartHand()),
     "player_sat_out": _sat_out,
     "player_sat_in": _one(lambda e: cmd.SitIn(e.player, e.wait_for_big_blind)),
-    "player_left": _one(lambda e: cmd.LeaveSeat(e.player, e.reason)),
-    "leave_requested": _one(lambda e: cmd.LeaveSeat(e.player, e.reason, e.after_hand)),
+    "player_left": _gone,
+    "leave_requested": _gone,
     "connection_lost": _one(lambda e: cmd.ConnectionLost(e.player)),
     "connection_restored": _one(lambda e: cmd.ConnectionRestored(e.player)),
     "seat_preferences_changed": _preferences,

@@ -98,12 +98,17 @@ class BanPlayer:
 
 @dataclass(frozen=True, slots=True)
 class TakeSeat:
-    """Buy in to a seat (B1, S4, S7, S8, S9). `seat` 0: any free one. `amount`: chips."""
+    """Buy in to a seat (B1, S4, S7, S8, S9). `seat` 0: the one held for the player, or any free one. `amount`: chips.
+
+    invited: to a private table. ask_to_post: antes do not post by themselves (S7).
+    """
 
     player: str
     seat: int
     amount: int
     wait_for_big_blind: bool = False
+    invited: bool = True
+    ask_to_post: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +121,10 @@ class AddChips:
 
 @dataclass(frozen=True, slots=True)
 class SitOut:
-    """Sit out from the next hand on (S6)."""
+    """Sit out from the next hand on (S6), or when the big blind comes."""
 
     player: str
+    at_next_big_blind: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +137,57 @@ class SitIn:
 
 @dataclass(frozen=True, slots=True)
 class LeaveSeat:
-    """Leave the table; in a hand the cards are folded at once (S6)."""
+    """Leave the table; in a hand the cards are folded at once (S6), or played to its end with `after_hand`."""
 
     player: str
     reason: events_pb2.LeaveReason.ValueType = events_pb2.LEAVE_REASON_REQUESTED
+    after_hand: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HoldSeat:
+    """Hold a free seat for a player, or for longer the one that is held. `until`: microseconds; `by`: who asked."""
+
+    player: str
+    until: int
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSeat:
+    """Give up the seat that is held for a player, if one is."""
+
+    player: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireSeats:
+    """What time does to seats: reservations and holds that are over, players who were away for too long (S6)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AckNotices:
+    """The player has seen what became of their chips."""
+
+    player: str
+
+
+@dataclass(frozen=True, slots=True)
+class MutePlayer:
+    """Nothing more of a player in the chat. `until`: microseconds, 0 = for good."""
+
+    player: str
+    operator: str
+    reason: str = ""
+    until: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class UnmutePlayer:
+    """The player may chat again."""
+
+    player: str
+    operator: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +224,14 @@ class Act(NamedTuple):
     kind: table_pb2.ActionKind.ValueType
     amount: int = 0
     cards: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ActLate:
+    """An action that came after the decision time, `used_ms` milliseconds into the player's time bank."""
+
+    act: Act
+    used_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,10 +292,17 @@ Command = (
     | SitOut
     | SitIn
     | LeaveSeat
+    | HoldSeat
+    | ReleaseSeat
+    | ExpireSeats
+    | AckNotices
+    | MutePlayer
+    | UnmutePlayer
     | SetPreferences
     | TransferAnswered
     | StartHand
     | Act
+    | ActLate
     | Timeout
     | ConnectionLost
     | ConnectionRestored

@@ -42,7 +42,7 @@ _IN_HAND: Final = frozenset(
             "board_dealt",
             "card_burnt",
         ),
-        *("checked", "called", "bet_made", "raised", "folded", "timed_out", "protection_used", "cards_discarded"),
+        *("checked", "called", "bet_made", "raised", "folded", "protection_used", "cards_discarded"),
         *("cards_drawn", "deck_reshuffled", "dealing_fault_ruled", "split_offered", "split_answered"),
         *("uncalled_returned", "round_ended", "hand_shown", "hand_mucked", "rake_taken", "pot_awarded"),
     }

@@ -8,7 +8,17 @@ from typing import Any, Final
 from relance.api.events.v1 import events_pb2 as pb
 from relance.poker.evolve_hand import HAND_APPLIERS
 from relance.poker.hand import ACTIVE, BET, NOBODY
-from relance.poker.table import PLAYERS_KEPT, REQUESTS_KEPT, Seat, Table, Transfer
+from relance.poker.table import (
+    PLAYERS_KEPT,
+    REQUESTS_KEPT,
+    Hold,
+    Notice,
+    Seat,
+    Session,
+    Table,
+    Transfer,
+    put_last,
+)
 from relance.poker.terms import terms_of
 
 # Each applier takes its own payload message; the dispatch by name is what makes that type-safe.
@@ -99,17 +109,35 @@ def _player_banned(table: Table, ban: pb.PlayerBanned, event: pb.TableEvent) -> 
 def _seat_reserved(table: Table, reserved: pb.SeatReserved, event: pb.TableEvent) -> None:
     seat = Seat(reserved.seat, reserved.player, reserved=True)
     seat.wait = reserved.wait_for_big_blind
+    seat.until = reserved.expire_time_us
+    seat.auto_post = not reserved.ask_to_post
+    if table.holds:
+        _end_hold(table, seat.number)
     table.seats[seat.number] = seat
     table.seats = dict(sorted(table.seats.items()))
 
 
 def _seat_released(table: Table, released: pb.SeatReleased, event: pb.TableEvent) -> None:
-    table.loose += table.seats.pop(released.seat).held
+    seat = table.seats.pop(released.seat, None)
+    if seat is None:
+        _end_hold(table, released.seat)
+    else:
+        table.loose += seat.held
+
+
+def _seat_held(table: Table, held: pb.SeatHeld, event: pb.TableEvent) -> None:
+    table.holds = {**table.holds, held.seat: Hold(held.player, held.expire_time_us)}
+
+
+def _end_hold(table: Table, number: int) -> None:
+    table.holds = {seat: hold for seat, hold in table.holds.items() if seat != number}
 
 
 def _player_sat(table: Table, sat: pb.PlayerSat, event: pb.TableEvent) -> None:
     seat = table.seats[sat.seat]
     seat.reserved = False
+    seat.since, seat.until = event.time_us, 0
+    seat.time_bank = table.terms.time_bank_ms if table.terms is not None else 0
     seat.held -= sat.stack
     seat.stack += sat.stack
 
@@ -133,7 +161,7 @@ def _player_sat_in(table: Table, sat_in: pb.PlayerSatIn, event: pb.TableEvent) -
 def _leave_requested(table: Table, leave: pb.LeaveRequested, event: pb.TableEvent) -> None:
     table.seats[leave.seat].leaving = leave.reason
     hand = table.hand
-    if hand is None or leave.seat not in hand.index:
+    if leave.after_hand or hand is None or leave.seat not in hand.index:
         return
     # Who is gone is not asked again in this hand: the flow stands pat, refuses or mucks for them (S6).
     at = hand.index[leave.seat]
@@ -147,6 +175,7 @@ def _player_left(table: Table, left: pb.PlayerLeft, event: pb.TableEvent) -> Non
     seat = table.seats.pop(left.seat)
     assert seat.stack + seat.held == left.amount, f"{table.id}: seat {left.seat} left with {left.amount}"
     table.loose += left.amount
+    _end_session(table, seat, left, event)
     terms = table.terms
     if terms is None or not terms.rathole_us or not seat.played:
         return
@@ -157,8 +186,37 @@ def _player_left(table: Table, left: pb.PlayerLeft, event: pb.TableEvent) -> Non
     table.took_along = kept
 
 
+def _end_session(table: Table, seat: Seat, left: pb.PlayerLeft, event: pb.TableEvent) -> None:
+    """What the player finds on coming back: how it went, and after a crash why the seat is gone (C3)."""
+    at, amount = event.time_us, left.amount
+    sessions = dict(table.sessions)
+    session = Session(left.seat, seat.since, at, seat.bought, amount, seat.hands, left.reason)
+    put_last(sessions, left.player, session)
+    table.sessions = sessions
+    if left.reason == pb.LEAVE_REASON_CRASH:
+        before = table.notices.get(left.player)
+        same = before is not None and before.at == at
+        void = before if before is not None and same else Notice(0, 0, pb.VOID_REASON_CRASH, at, 0)
+        notices = dict(table.notices)
+        put_last(notices, left.player, void._replace(taken=amount))
+        table.notices = notices
+
+
+def _notice_seen(table: Table, seen: pb.NoticeSeen, event: pb.TableEvent) -> None:
+    table.notices = {player: notice for player, notice in table.notices.items() if player != seen.player}
+
+
+def _player_muted(table: Table, mute: pb.PlayerMuted, event: pb.TableEvent) -> None:
+    table.mutes = {**table.mutes, mute.player: mute.until_us}
+
+
+def _player_unmuted(table: Table, unmute: pb.PlayerUnmuted, event: pb.TableEvent) -> None:
+    table.mutes = {player: until for player, until in table.mutes.items() if player != unmute.player}
+
+
 def _connection_lost(table: Table, lost: pb.ConnectionLost, event: pb.TableEvent) -> None:
-    table.seats[lost.seat].connected = False
+    seat = table.seats[lost.seat]
+    seat.connected, seat.lost_at = False, event.time_us
 
 
 def _connection_restored(table: Table, restored: pb.ConnectionRestored, event: pb.TableEvent) -> None:
@@ -191,6 +249,7 @@ def _transfer_settled(table: Table, settled: pb.TransferSettled, event: pb.Table
     if seat is not None and seat.transfer == settled.transfer:
         seat.transfer = ""
         seat.held += settled.amount
+        seat.bought += settled.amount
     else:
         table.loose += settled.amount
 
@@ -217,10 +276,14 @@ APPLIERS: Final[dict[str, Applier]] = {
     "ruling_recorded": _nothing,
     "player_warned": _nothing,
     "player_banned": _player_banned,
+    "player_muted": _player_muted,
+    "player_unmuted": _player_unmuted,
     "table_paused": _table_paused,
     "table_resumed": _table_resumed,
     "seat_reserved": _seat_reserved,
     "seat_released": _seat_released,
+    "seat_held": _seat_held,
+    "notice_seen": _notice_seen,
     "player_sat": _player_sat,
     "chips_added": _chips_added,
     "player_sat_out": _player_sat_out,

@@ -18,7 +18,7 @@ from relance.poker.rounds import (
     next_post,
     shows_pair,
 )
-from relance.poker.table import Table
+from relance.poker.table import BANK_HANDS, Notice, Table, put_last
 
 Applier = Callable[[Table, Any, pb.TableEvent], None]
 
@@ -317,11 +317,15 @@ def _hand_ended(table: Table, ended: pb.HandEnded, event: pb.TableEvent) -> None
     """Stacks, button and marks become what the hand made of them; until here they were as before it."""
     hand = running(table)
     assert hand.pot == 0, f"{table.id}@{table.version}: {hand.pot} chips left in the pot"
+    full = hand.terms.time_bank_ms
     for result in ended.results:
         seat = table.seats[result.seat]
         seat.stack = result.stack
         seat.played = True
         seat.away = 0
+        seat.hands += 1
+        if seat.time_bank < full:
+            seat.time_bank = min(full, seat.time_bank + full // BANK_HANDS)
         seat.entry = seat.wait = seat.missed_big = seat.missed_small = False
     for number, big, small in hand.missed:
         seat = table.seats[number]
@@ -338,7 +342,13 @@ def _hand_ended(table: Table, ended: pb.HandEnded, event: pb.TableEvent) -> None
 
 
 def _hand_voided(table: Table, voided: pb.HandVoided, event: pb.TableEvent) -> None:
-    """C3, F7: as if the hand had not been."""
+    """C3, F7: as if the hand had not been. Whose chips came back finds a notice, there or on coming back."""
+    if voided.reason in _NOTICED:
+        notices = dict(table.notices)
+        for refund in voided.refunds:
+            if refund.amount:
+                put_last(notices, refund.player, Notice(event.hand, refund.amount, voided.reason, event.time_us, 0))
+        table.notices = notices
     _over(table, running(table))
 
 
@@ -350,6 +360,16 @@ def _over(table: Table, hand: Hand) -> None:
 
 def _timed_out(table: Table, timed_out: pb.TimedOut, event: pb.TableEvent) -> None:
     """What the time-out led to follows."""
+    if timed_out.time_bank_used_ms:
+        table.seats[timed_out.seat].time_bank -= timed_out.time_bank_used_ms
+
+
+def _time_bank_used(table: Table, used: pb.TimeBankUsed, event: pb.TableEvent) -> None:
+    table.seats[used.seat].time_bank = used.left_ms
+
+
+_NOTICED: Final = frozenset({pb.VOID_REASON_CRASH, pb.VOID_REASON_DRAIN, pb.VOID_REASON_OPERATOR})
+"""Why hands are void behind the players' backs."""
 
 
 HAND_APPLIERS: Final[dict[str, Applier]] = {
@@ -365,6 +385,7 @@ HAND_APPLIERS: Final[dict[str, Applier]] = {
     "raised": _raised,
     "folded": _folded,
     "timed_out": _timed_out,
+    "time_bank_used": _time_bank_used,
     "protection_used": _protection_used,
     "uncalled_returned": _uncalled_returned,
     "round_ended": _round_ended,

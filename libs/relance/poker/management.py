@@ -67,6 +67,8 @@ def close_table(table: Table, command: cmd.CloseTable, context: Context) -> list
         for seat in list(draft.table.seats.values()):
             if not seat.reserved:
                 depart(draft, seat, pb.LEAVE_REASON_TABLE_CLOSED)
+    for number, hold in table.holds.items():
+        draft.emit("seat_released", seat=number, player=hold.player, reason="CLOSED")
     return draft.decision()
 
 
@@ -141,6 +143,28 @@ def ban_player(table: Table, command: cmd.BanPlayer, context: Context) -> list[p
     seat = draft.table.seat_of(command.player)
     if seat is not None and not seat.leaving:
         leave(draft, seat, pb.LEAVE_REASON_BANNED)
+    return draft.decision()
+
+
+def mute_player(table: Table, command: cmd.MutePlayer, context: Context) -> list[pb.TableEvent]:
+    """No voice in the chat for a while, or for good."""
+    draft = Draft(table, context)
+    draft.emit(
+        "player_muted",
+        player=command.player,
+        operator=command.operator,
+        reason=command.reason,
+        until_us=command.until,
+    )
+    return draft.decision()
+
+
+def unmute_player(table: Table, command: cmd.UnmutePlayer, context: Context) -> list[pb.TableEvent]:
+    """The voice back. Raises Rejected NOTHING_TO_CHANGE."""
+    if command.player not in table.mutes:
+        raise Rejected(reason_pb2.REASON_NOTHING_TO_CHANGE, "the player is not muted", {})
+    draft = Draft(table, context)
+    draft.emit("player_unmuted", player=command.player, operator=command.operator)
     return draft.decision()
 
 

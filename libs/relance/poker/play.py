@@ -13,7 +13,7 @@ from relance.poker.cards import parse
 from relance.poker.commands import Act, Timeout
 from relance.poker.draft import Context, Draft, envelope
 from relance.poker.flow import return_uncalled, run
-from relance.poker.hand import ACTIVE, BET, DRAW, NOBODY, POST, SHOW, SPLIT, Hand
+from relance.poker.hand import ACTIVE, BET, DRAW, FOLDED, NOBODY, POST, SHOW, SPLIT, Hand
 from relance.poker.limits import NO_RAISE, raise_bounds
 from relance.poker.rejected import Rejected
 from relance.poker.settle import show_hand
@@ -79,8 +79,11 @@ def refuse_to_post(draft: Draft, at: int) -> None:
 
 def _draw_goes_on(hand: Hand, at: int) -> bool:
     """Whether somebody else is asked to draw after this player. Says no when in doubt."""
-    later = next((other for other in range(at + 1, len(hand.seats)) if hand.is_live(other)), NOBODY)
-    return later != NOBODY and hand.status[later] == ACTIVE and not hand.absent and hand.able() > 1
+    status = hand.status
+    for later in range(at + 1, len(status)):
+        if status[later] != FOLDED:
+            return status[later] == ACTIVE and not hand.absent and status.count(ACTIVE) > 1
+    return False
 
 
 _CLOSING: Final = frozenset({"checked", "called", "folded", "bet_made", "raised"})
@@ -218,6 +221,8 @@ def _bring_in(hand: Hand, at: int, command: Act) -> Event:
 def _discard(hand: Hand, at: int, command: Act) -> Event:
     """D8: none = stand pat."""
     _expect(hand, DRAW)
+    if not command.cards:
+        return "cards_discarded", {"seat": hand.seats[at], "count": 0}
     most = hand.streets[hand.street].draw
     try:
         cards = parse(command.cards)
@@ -280,7 +285,8 @@ def time_out(table: Table, command: Timeout, context: Context) -> list[pb.TableE
     at = hand.asked
     seat, player = hand.seats[at], hand.players[at]
     draft = Draft(table, context)
-    draft.emit("timed_out", seat=seat, player=player)
+    bank = table.seats[seat].time_bank if hand.asks == BET else 0
+    draft.emit("timed_out", seat=seat, player=player, time_bank_used_ms=bank)
     if hand.asks == SHOW:
         muck(draft, at)
     elif hand.asks == POST:

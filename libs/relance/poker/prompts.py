@@ -12,7 +12,10 @@ from relance.poker.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The question that a table waits for. `turn`: the table's version at which it arose."""
+    """The question that a table waits for. `turn`: the table's version at which it arose.
+
+    clock_ms: time for the answer, with what the player's time bank adds (bank_ms) behind the decision time.
+    """
 
     turn: int
     seat: int
@@ -21,6 +24,7 @@ class Prompt:
     clock_ms: int
     hand: int
     offer: Offer
+    bank_ms: int = 0
 
     def to_proto(self, deadline_us: int = 0, remaining_ms: int = 0) -> table_pb2.Prompt:
         """The prompt as clients get it."""
@@ -38,6 +42,7 @@ class Prompt:
             raise_sizes=offer.raise_sizes,
             max_discards=offer.max_discards,
             hand=self.hand,
+            time_bank_ms=self.bank_ms,
         )
 
 
@@ -47,6 +52,11 @@ def prompt(table: Table) -> Prompt | None:
     if hand is None or hand.asked == NOBODY:
         return None
     terms = hand.terms
-    clock = {BET: terms.decision_ms, DRAW: terms.draw_ms}.get(hand.asks, terms.answer_ms)
     at = hand.asked
-    return Prompt(hand.turn, hand.seats[at], hand.players[at], hand.asks, clock, hand.number, offer_of(hand))
+    seat, bank = hand.seats[at], 0
+    if hand.asks == BET:
+        bank = table.seats[seat].time_bank
+        clock = terms.decision_ms + bank
+    else:
+        clock = terms.draw_ms if hand.asks == DRAW else terms.answer_ms
+    return Prompt(hand.turn, seat, hand.players[at], hand.asks, clock, hand.number, offer_of(hand), bank)

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from relance.api.common.v1 import reason_pb2
 from relance.api.events.v1 import events_pb2 as pb
+from relance.poker import bank, holding, management, play, seating
 from relance.poker import commands as cmd
-from relance.poker import management, play, seating
 from relance.poker.draft import Context
 from relance.poker.faults import report_fault
 from relance.poker.rejected import Rejected
@@ -44,7 +44,8 @@ def _start_hand(table: Table, command: cmd.StartHand, context: Context) -> list[
 
 _WHEN_CLOSED: Final = frozenset(
     {
-        *(cmd.TakeOver, cmd.Drain, cmd.TransferAnswered, cmd.Act, cmd.Timeout, cmd.LeaveSeat),
+        *(cmd.TakeOver, cmd.Drain, cmd.TransferAnswered, cmd.Act, cmd.ActLate, cmd.Timeout, cmd.LeaveSeat),
+        *(cmd.ReleaseSeat, cmd.ExpireSeats, cmd.AckNotices, cmd.WarnPlayer, cmd.MutePlayer, cmd.UnmutePlayer),
         *(cmd.ConnectionLost, cmd.ConnectionRestored, cmd.VoidHand, cmd.RecordRuling, cmd.ReportDealingFault),
     }
 )
@@ -66,12 +67,19 @@ _DECIDERS: Final[dict[type[Any], Decider]] = {
     cmd.SitOut: seating.sit_out,
     cmd.SitIn: seating.sit_in,
     cmd.LeaveSeat: seating.leave_seat,
+    cmd.HoldSeat: holding.hold_seat,
+    cmd.ReleaseSeat: holding.release_seat,
+    cmd.ExpireSeats: holding.expire_seats,
+    cmd.AckNotices: seating.ack_notices,
+    cmd.MutePlayer: management.mute_player,
+    cmd.UnmutePlayer: management.unmute_player,
     cmd.SetPreferences: seating.set_preferences,
     cmd.TransferAnswered: seating.transfer_answered,
     cmd.ConnectionLost: seating.connection_lost,
     cmd.ConnectionRestored: seating.connection_restored,
     cmd.StartHand: _start_hand,
     cmd.Act: play.act,
+    cmd.ActLate: bank.act_late,
     cmd.Timeout: play.time_out,
     cmd.ReportDealingFault: report_fault,
 }

@@ -17,34 +17,59 @@ from relance.poker.table import Seat, Table, Transfer
 
 
 def take_seat(table: Table, command: cmd.TakeSeat, context: Context) -> list[pb.TableEvent]:
-    """Reserve a seat and ask for the buy-in.
+    """Reserve a seat and ask for the buy-in. A seat that is held for the player is theirs, at a private table too.
 
-    Raises Rejected: PLAYER_BANNED, ALREADY_SEATED, SEAT_OUT_OF_RANGE, SEAT_TAKEN, INVALID_AMOUNT, BUY_IN_OUT_OF_RANGE,
-    BUY_IN_BELOW_PREVIOUS_STACK.
+    Raises Rejected: PLAYER_BANNED, ALREADY_SEATED, NOT_INVITED, SEAT_OUT_OF_RANGE, SEAT_TAKEN, INVALID_AMOUNT,
+    BUY_IN_OUT_OF_RANGE, BUY_IN_BELOW_PREVIOUS_STACK.
     """
     config = _config(table)
-    until = table.bans.get(command.player)
-    if until is not None and (until == 0 or until > context.at):
-        raise Rejected(reason_pb2.REASON_PLAYER_BANNED, "you are banned from this table", {"until": str(until)})
-    held = table.seat_of(command.player)
-    if held is not None:
-        raise Rejected(
-            reason_pb2.REASON_ALREADY_SEATED, f"you have seat {held.number} here", {"seat": str(held.number)}
-        )
-    number = _free_seat(table, command.seat, config.seats)
+    check_admission(table, command.player, context.at)
+    kept = table.held_for(command.player)
+    if not (kept or command.invited) and config.private:
+        raise Rejected(reason_pb2.REASON_NOT_INVITED, "the table is private and you are not invited", {})
+    number = free_seat(table, command.player, command.seat, context.at)
     amount = _buy_in(table, command, context)
     draft = Draft(table, context)
-    wait = command.wait_for_big_blind
-    draft.emit("seat_reserved", seat=number, player=command.player, amount=amount, wait_for_big_blind=wait)
+    if kept and kept != number:
+        draft.emit("seat_released", seat=kept, player=command.player, reason="CANCELLED")
+    terms = table.terms
+    assert terms is not None
+    draft.emit(
+        "seat_reserved",
+        seat=number,
+        player=command.player,
+        amount=amount,
+        wait_for_big_blind=command.wait_for_big_blind,
+        expire_time_us=context.at + terms.reservation_us if terms.reservation_us else 0,
+        ask_to_post=command.ask_to_post,
+    )
     request_transfer(draft, number, command.player, pb.TRANSFER_PURPOSE_BUY_IN, amount)
     return draft.decision()
 
 
-def _free_seat(table: Table, wanted: int, seats: int) -> int:
-    free = [number for number in range(1, seats + 1) if number not in table.seats]
+def check_admission(table: Table, player: str, at: int) -> None:
+    """Raises Rejected PLAYER_BANNED, ALREADY_SEATED (S9)."""
+    until = table.bans.get(player)
+    if until is not None and (until == 0 or until > at):
+        raise Rejected(reason_pb2.REASON_PLAYER_BANNED, "you are banned from this table", {"until": str(until)})
+    seat = table.seat_of(player)
+    if seat is not None:
+        raise Rejected(
+            reason_pb2.REASON_ALREADY_SEATED, f"you have seat {seat.number} here", {"seat": str(seat.number)}
+        )
+
+
+def free_seat(table: Table, player: str, wanted: int, at: int) -> int:
+    """A seat that the player may take at a time: the wanted one, or (0) the one held for them, or the first free one.
+
+    Raises Rejected SEAT_OUT_OF_RANGE, SEAT_TAKEN.
+    """
+    seats = _config(table).seats
+    others = {number for number, hold in table.holds.items() if hold.player != player and hold.until > at}
+    free = [number for number in range(1, seats + 1) if number not in table.seats and number not in others]
     metadata = {"seat": str(wanted), "free": ", ".join(map(str, free))}
     if not wanted and free:
-        return free[0]
+        return table.held_for(player) or free[0]
     if not 0 <= wanted <= seats:
         raise Rejected(
             reason_pb2.REASON_SEAT_OUT_OF_RANGE,
@@ -105,11 +130,23 @@ def add_chips(table: Table, command: cmd.AddChips, context: Context) -> list[pb.
 
 
 def sit_out(table: Table, command: cmd.SitOut, context: Context) -> list[pb.TableEvent]:
-    """Sit out from the next hand on (S6). Raises Rejected NOT_SEATED, NOTHING_TO_CHANGE."""
+    """Sit out from the next hand on, or at the next big blind (S6). Raises Rejected NOT_SEATED, NOTHING_TO_CHANGE."""
     seat = seated(table, command.player)
-    if seat.sitting_out:
+    if seat.sitting_out or (command.at_next_big_blind and seat.sit_out_next_big_blind):
         raise Rejected(reason_pb2.REASON_NOTHING_TO_CHANGE, "you are sitting out already", {})
     draft = Draft(table, context)
+    if command.at_next_big_blind:
+        draft.emit(
+            "seat_preferences_changed",
+            seat=seat.number,
+            player=seat.player,
+            auto_post=seat.auto_post,
+            auto_muck=seat.auto_muck,
+            wait_for_big_blind=seat.wait,
+            sit_out_next_big_blind=True,
+            auto_top_up=seat.auto_top_up,
+        )
+        return draft.decision()
     draft.emit("player_sat_out", seat=seat.number, player=seat.player, reason=pb.SIT_OUT_REASON_REQUESTED)
     return draft.decision()
 
@@ -128,16 +165,28 @@ def sit_in(table: Table, command: cmd.SitIn, context: Context) -> list[pb.TableE
 def leave_seat(table: Table, command: cmd.LeaveSeat, context: Context) -> list[pb.TableEvent]:
     """Leave (S6): at once between hands; in a hand the cards are folded at once, the seat is free with the hand's end.
 
-    Raises Rejected NOT_SEATED, NOTHING_TO_CHANGE.
+    With `after_hand` the hand is played to its end; who asked for that may still go at once. Raises Rejected
+    NOT_SEATED, NOTHING_TO_CHANGE.
     """
     seat = table.seat_of(command.player)
     if seat is None:
         raise Rejected(reason_pb2.REASON_NOT_SEATED, "you have no seat at this table", {})
-    if seat.leaving:
+    if seat.leaving and (command.after_hand or not _plays(table, seat)):
         raise Rejected(reason_pb2.REASON_NOTHING_TO_CHANGE, "you are leaving already", {})
     draft = Draft(table, context)
-    leave(draft, seat, command.reason)
+    if command.after_hand and table.hand is not None and not seat.reserved:
+        why = command.reason
+        draft.emit("leave_requested", seat=seat.number, player=seat.player, reason=why, after_hand=True)
+    else:
+        leave(draft, seat, command.reason)
     return draft.decision()
+
+
+def _plays(table: Table, seat: Seat) -> bool:
+    """Whether the player is still asked in the running hand."""
+    hand = table.hand
+    at = hand.index.get(seat.number) if hand is not None else None
+    return hand is not None and at is not None and not hand.absent >> at & 1
 
 
 def leave(draft: Draft, seat: Seat, reason: pb.LeaveReason.ValueType) -> None:
@@ -174,6 +223,15 @@ def set_preferences(table: Table, command: cmd.SetPreferences, context: Context)
         sit_out_next_big_blind=command.sit_out_next_big_blind,
         auto_top_up=check_amount(command.auto_top_up) if command.auto_top_up else 0,
     )
+    return draft.decision()
+
+
+def ack_notices(table: Table, command: cmd.AckNotices, context: Context) -> list[pb.TableEvent]:
+    """The notice was seen; nothing where there is none."""
+    if command.player not in table.notices:
+        return []
+    draft = Draft(table, context)
+    draft.emit("notice_seen", player=command.player)
     return draft.decision()
 
 

@@ -8,16 +8,17 @@ from dataclasses import fields
 from typing import Any, Final
 
 from relance.api.common.v1 import game_pb2
-from relance.poker.table import Seat, Table, Transfer
+from relance.poker.table import Hold, Notice, Seat, Session, Table, Transfer
 from relance.poker.terms import terms_of
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Raised whenever the shape of the state changes; older snapshots are then replayed from the log."""
 
 _PLAIN: Final = tuple(
     row.name
     for row in fields(Table)
     if row.name not in {"config", "terms", "rake", "seats", "hand", "transfers", "parked", "requests", "took_along"}
+    and row.name not in {"holds", "sessions", "notices"}
 )
 _SEAT: Final = tuple(row.name for row in fields(Seat))
 
@@ -42,6 +43,9 @@ def dump(table: Table) -> bytes:
         for player, known in table.requests.items()
     }
     state["took_along"] = {player: list(took) for player, took in table.took_along.items()}
+    state["holds"] = [[number, *hold] for number, hold in table.holds.items()]
+    state["sessions"] = {player: list(session) for player, session in table.sessions.items()}
+    state["notices"] = {player: list(notice) for player, notice in table.notices.items()}
     return json.dumps(state, separators=(",", ":")).encode()
 
 
@@ -70,6 +74,9 @@ def load(data: bytes) -> Table:
         for player, known in state["requests"].items()
     }
     table.took_along = {player: (took[0], took[1]) for player, took in state["took_along"].items()}
+    table.holds = {number: Hold(player, until) for number, player, until in state["holds"]}
+    table.sessions = {player: Session(*values) for player, values in state["sessions"].items()}
+    table.notices = {player: Notice(*values) for player, values in state["notices"].items()}
     return table
 
 

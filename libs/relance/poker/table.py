@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from relance.api.common.v1 import game_pb2, reason_pb2
 from relance.api.events.v1 import events_pb2
@@ -11,10 +11,15 @@ from relance.poker.hand import Hand
 from relance.poker.rejected import Rejected
 from relance.poker.terms import Terms
 
+Kept = TypeVar("Kept")
+
 REQUESTS_KEPT: Final = 32
 """Requests of each player that are remembered, so that a repeat has the same answer."""
 PLAYERS_KEPT: Final = 64
 """Players whose requests are remembered; the longest silent is forgotten first."""
+
+BANK_HANDS: Final = 20
+"""Paid hands that fill an empty time bank."""
 
 
 class Request(NamedTuple):
@@ -33,6 +38,35 @@ class Transfer(NamedTuple):
     player: str
     purpose: events_pb2.TransferPurpose.ValueType
     amount: int
+
+
+class Hold(NamedTuple):
+    """A free seat that one player alone may take. `until`: microseconds since 1970."""
+
+    player: str
+    until: int
+
+
+class Session(NamedTuple):
+    """A player's time at the table that is over: chips, times in microseconds since 1970, paid hands, LeaveReason."""
+
+    seat: int
+    since: int
+    until: int
+    bought_in: int
+    cashed_out: int
+    hands: int
+    reason: int
+
+
+class Notice(NamedTuple):
+    """What a player should know of a void hand or a lost seat. `reason`: VoidReason; `taken`: chips cashed out."""
+
+    hand: int
+    refund: int
+    reason: int
+    at: int
+    taken: int
 
 
 @dataclass
@@ -67,6 +101,16 @@ class Seat:
     auto_muck: bool = True
     sit_out_next_big_blind: bool = False
     auto_top_up: int = 0
+    time_bank: int = 0
+    """Milliseconds that betting decisions may still take beyond their time (C1)."""
+    until: int = 0
+    """When a reservation is given up, microseconds; 0 = never."""
+    lost_at: int = 0
+    """When the stream went, microseconds; meaningful while not `connected` (S6)."""
+    since: int = 0
+    bought: int = 0
+    hands: int = 0
+    """When the player sat down (microseconds), chips bought since then, paid hands."""
 
     def copy(self) -> Seat:
         """A seat that can be changed without touching this one."""
@@ -118,6 +162,12 @@ class Table:
     bans: dict[str, int] = field(default_factory=dict)
     took_along: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Players who left, with when (microseconds) and what they took (S8)."""
+    holds: dict[int, Hold] = field(default_factory=dict)
+    mutes: dict[str, int] = field(default_factory=dict)
+    """Players who may not chat, until when (microseconds; 0 = for good)."""
+    sessions: dict[str, Session] = field(default_factory=dict)
+    notices: dict[str, Notice] = field(default_factory=dict)
+    """By player, the last of each; these four are replaced, never changed: forks share them."""
 
     @property
     def open(self) -> bool:
@@ -127,7 +177,7 @@ class Table:
     @property
     def finished(self) -> bool:
         """Whether a closed table has nothing left to do: no seat, no money on its way."""
-        return self.closed and self.hand is None and not self.seats and not self.transfers
+        return self.closed and self.hand is None and not (self.seats or self.transfers)
 
     def seat_of(self, player: str) -> Seat | None:
         """The player's seat at this table (S9)."""
@@ -135,6 +185,10 @@ class Table:
             if seat.player == player:
                 return seat
         return None
+
+    def held_for(self, player: str) -> int:
+        """The seat that is held for a player; 0: none."""
+        return next((number for number, hold in self.holds.items() if hold.player == player), 0)
 
     def stack(self, number: int) -> int:
         """Chips that the player of a seat has behind now."""
@@ -177,6 +231,14 @@ class Table:
 def initial(table_id: str) -> Table:
     """The state of a table before its first event."""
     return Table(table_id)
+
+
+def put_last(kept: dict[str, Kept], player: str, value: Kept) -> None:
+    """Keep something of a player, and of no more than PLAYERS_KEPT players: the oldest goes."""
+    kept.pop(player, None)
+    kept[player] = value
+    while len(kept) > PLAYERS_KEPT:
+        del kept[next(iter(kept))]
 
 
 def known_request(table: Table, request: Request) -> int | None:

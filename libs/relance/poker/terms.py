@@ -33,6 +33,10 @@ class Terms:
     decision_ms: int
     draw_ms: int
     answer_ms: int
+    time_bank_ms: int
+    reservation_us: int
+    grace_us: int
+    private: bool
     low_low: bool
     raise_equal: bool
     opening_exact: bool
@@ -107,6 +111,10 @@ def terms_of(config: game_pb2.TableConfig) -> Terms:
         decision_ms=timers.decision_ms or 20_000,
         draw_ms=timers.draw_ms or 30_000,
         answer_ms=timers.answer_ms or 5_000,
+        time_bank_ms=timers.time_bank_ms,
+        reservation_us=timers.reservation_ms * 1000,
+        grace_us=rules.disconnect_grace_seconds * 1_000_000,
+        private=config.private,
         low_low=rules.two_round_draw == "low_low",
         raise_equal=rules.spread_raise == "equal",
         opening_exact=rules.opening == "exact_min",

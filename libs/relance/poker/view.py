@@ -56,7 +56,8 @@ def _before_round(hand: Hand) -> Hand:
 def _seat_view(table: Table, number: int, player: str | None, all_cards: bool) -> table_pb2.SeatView:
     seat = table.seats.get(number)
     if seat is None:
-        return table_pb2.SeatView(seat=number)
+        hold = table.holds.get(number)
+        return table_pb2.SeatView(seat=number, player=hold.player if hold else "", reserved=hold is not None)
     shown = table_pb2.SeatView(
         seat=number,
         player=seat.player,
@@ -67,6 +68,7 @@ def _seat_view(table: Table, number: int, player: str | None, all_cards: bool) -
         chips_held=seat.held,
         leaving=bool(seat.leaving),
         waiting_for_big_blind=seat.wait and (seat.entry or seat.missed_big),
+        time_bank_ms=seat.time_bank,
     )
     if table.hand is not None and number in table.hand.index:
         _cards(shown, table.hand, seat, all_cards or seat.player == player)
