@@ -61,6 +61,26 @@ async def test_an_earlier_deadline_rings_before_the_one_that_was_asked_for_first
     timers.stop()
 
 
+async def test_deadlines_that_are_forgotten_leave_nothing_behind_and_never_ring() -> None:
+    clock = SimulatedClock()
+    timers = Timers(clock)
+    kept = Alarm(timers, 9.0)
+    timers.at(9.0, kept)
+    gone = [Alarm(timers, 8.0) for _ in range(10_000)]
+    most = 0
+    for alarm in gone:
+        timers.at(8.0, alarm)
+        timers.forget(alarm)
+        timers.forget(alarm)
+        most = max(most, len(timers))
+    assert most < 200
+    await clock.advance(10)
+    assert (kept.rang, [alarm.rang for alarm in gone if alarm.rang]) == ([9.0], [])
+    timers.at(12.0, gone[0])
+    await clock.advance(3)
+    assert gone[0].rang == [12.0]
+
+
 def test_C1_a_clock_that_stood_still_goes_on_with_the_time_that_was_left() -> None:
     clocks = Clocks()
     clocks.ask(turn=7, seconds=20.0, now=100.0)

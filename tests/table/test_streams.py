@@ -150,6 +150,20 @@ async def test_a_stream_ends_with_its_token_and_goes_on_with_a_refreshed_one(roo
     assert answer.refusal.reason == "NOT_SEATED"
 
 
+async def test_streams_that_come_and_go_leave_nothing_behind(room: Room) -> None:
+    process = await room.start()
+    table = await room.open(process)
+    watcher = await room.watch(process, table)
+    timers = process.tables.host.timers
+    for _ in range(10):
+        clients = [await room.join(process, table, f"p{number}") for number in range(20)]
+        for client in clients:
+            client.vanish()
+    await until(lambda: len(timers) < 150)
+    answer = await watcher.ask(table_pb2.PlayRequest(leave_seat=table_pb2.LeaveSeatRequest()))
+    assert answer.refusal.reason == "NOT_SEATED"
+
+
 async def test_a_stream_may_have_sixteen_commands_waiting_and_no_more(room: Room) -> None:
     process = await room.start()
     table = await room.open(process)

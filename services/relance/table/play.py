@@ -112,6 +112,10 @@ class _Session:
         else:
             self._watch_token()
 
+    def close(self) -> None:
+        """The stream is over: nobody waits for its token's end."""
+        self._host.timers.forget(self)
+
     async def read_all(self, context: Context) -> None:
         """Take what the client sends until it sends no more."""
         while isinstance(raw := await context.read(), bytes):
@@ -200,6 +204,7 @@ async def _run(actor: Actor, stream: Stream, context: Context, session: _Session
     finally:
         actor.detach(stream)
         stream.end(None)
+        session.close()
         for child in children:
             child.cancel()
         await asyncio.gather(*children, return_exceptions=True)

@@ -13,6 +13,7 @@ from typing import Protocol
 from relance.runtime.clock import Clock, Timer
 
 NEVER = math.inf
+_FEW = 64
 
 
 class Timed(Protocol):
@@ -29,6 +30,7 @@ class Timers:
 
     A later time than the one asked for before moves nothing in the heap: the entry is looked at when it comes up, and
     `due` asks again. So a clock that is restarted with every action costs one push per expiry, not one per action.
+    What is forgotten stays in the heap only until half of it is so: whoever comes and goes leaves nothing behind.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -37,6 +39,10 @@ class Timers:
         self._number = itertools.count()
         self._armed: Timer | None = None
         self._armed_for = NEVER
+        self._forgotten = 0
+
+    def __len__(self) -> int:
+        return len(self._heap)
 
     def at(self, when: float, timed: Timed) -> None:
         """Call `timed.due` at `when` or before that: it must look at its own times."""
@@ -46,6 +52,17 @@ class Timers:
         heapq.heappush(self._heap, (when, next(self._number), timed))
         if self._armed is None or when < self._armed_for:
             self._arm(when)
+
+    def forget(self, timed: Timed) -> None:
+        """Call `timed` no more, unless it asks again."""
+        if timed.timer_at == NEVER:
+            return
+        timed.timer_at = NEVER
+        self._forgotten += 1
+        if self._forgotten > max(_FEW, len(self._heap) // 2):
+            self._heap = [entry for entry in self._heap if entry[2].timer_at == entry[0]]
+            heapq.heapify(self._heap)
+            self._forgotten = 0
 
     def _arm(self, when: float) -> None:
         if self._armed is not None:
