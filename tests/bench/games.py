@@ -24,7 +24,7 @@ from relance.api.table.v1 import table_pb2
 from relance.poker import Context, Table, advance, decide, initial
 from relance.poker import commands as cmd
 from relance.poker.config import table_config
-from relance.poker.deck import VirtualDeck
+from relance.poker.deck import VirtualDeck, shuffled_by
 from relance.poker.hand import BET, NOBODY
 
 SEATS, STACK = 6, 10_000
@@ -84,7 +84,7 @@ class OurTable:
 
     def __init__(self, pair: Pair) -> None:
         rng = random.Random(1)
-        self._deck = VirtualDeck(rng.shuffle, rng.randbytes)
+        self._deck = VirtualDeck(shuffled_by(rng.randbytes), rng.randbytes)
         self.table: Table = initial("bench")
         self.now = 1_790_000_000_000_000
         self.log: list[bytes] = []

@@ -12,7 +12,7 @@ from tests.poker.playing import Room
 from relance.api.common.v1 import game_pb2
 from relance.api.events.v1 import events_pb2 as pb
 from relance.eventlog import Snapshot, StreamInfo
-from relance.ops.source import Row, named
+from relance.ops.source import Connection, Row, named
 from relance.poker import commands as cmd
 from relance.poker import prompt
 from relance.poker.cards import render
@@ -41,6 +41,8 @@ class LoggedRoom(Room):
 
 class ListSource:
     """A LogSource over appends in memory."""
+
+    connection: Connection | None = None
 
     def __init__(self, appends: Sequence[Sequence[pb.TableEvent]], table: str = "t") -> None:
         self.table = table

@@ -22,17 +22,23 @@ from relance.ops import replay as replay_
 from relance.ops import state as state_
 from relance.ops import tables as tables_
 from relance.ops import verify as verify_
+from relance.ops.archive import ArchiveSource
+from relance.ops.archive import Order as ArchiveOrder
+from relance.ops.archive import archive as archive_tables
 from relance.ops.checking import check_files
+from relance.ops.errors import NoAnswer
 from relance.ops.export.run import FORMATS, Order
 from relance.ops.export.run import export as export_hands
 from relance.ops.names import player_id
 from relance.ops.output import Out
 from relance.ops.page import write_page
-from relance.ops.source import PostgresSource, connected
+from relance.ops.rebuild import PROJECTIONS
+from relance.ops.rebuild import rebuild as rebuild_projections
+from relance.ops.source import LogSource, PostgresSource, connected
 from relance.ops.steps import steps_of
 from relance.ops.viewer import AUDITOR, PUBLIC
 from relance.room.folder import OPERATOR_ROLES, DataFolder
-from relance.room.services import DATABASE, audit_url
+from relance.room.services import DATABASE, audit_url, operator_url
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 TOKEN_SECONDS = 600
@@ -45,6 +51,7 @@ class Place:
     data: Path
     database_url: str | None
     token_given: str | None
+    operator_given: str | None = None
 
     def url(self) -> str:
         """The database, to read. Raises RoomError where no room runs on the folder."""
@@ -52,6 +59,15 @@ class Place:
             return self.database_url
         folder = DataFolder(self.data)
         return audit_url(folder, folder.addresses()[DATABASE])
+
+    def operator_url(self) -> str:
+        """The database for the role relance_operator: what changes something. Raises NoAnswer, RoomError."""
+        if self.operator_given:
+            return self.operator_given
+        if self.database_url:
+            raise NoAnswer("this needs the role relance_operator: give --operator-url")
+        folder = DataFolder(self.data)
+        return operator_url(folder, folder.addresses()[DATABASE])
 
     def token(self) -> str:
         """A token of an operator; empty where there is none to have."""
@@ -103,14 +119,32 @@ class Moment(click.ParamType[int]):
         return int((moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp() * 1_000_000)
 
 
+archive_option = click.option(
+    "--archive", "archive", type=click.Path(path_type=Path, file_okay=False), help="Read an archive, not a room."
+)
+operator_option = click.option(
+    "--operator-url", envvar="RELANCE_OPERATOR_URL", show_envvar=True,
+    help="Database of a room elsewhere, as relance_operator.",
+)  # fmt: skip
+
+
+def read(work: Callable[[LogSource], Coroutine[Any, Any, bool | None]], archive: Path | None, **place: Any) -> None:
+    """Do the work on a log, be it a room's or an archive."""
+    if archive is None:
+        run(work=lambda source, _: work(source), **place)
+    elif asyncio.run(work(ArchiveSource(archive))) is False:
+        sys.exit(1)
+
+
 def run(
     data: Path,
     database_url: str | None,
     token: str | None,
     work: Callable[[PostgresSource, Place], Coroutine[Any, Any, bool | None]],
+    operator_url: str | None = None,
 ) -> None:
     """Do the work on a connection that only reads; exit 1 where it answers False."""
-    place = Place(data, database_url, token)
+    place = Place(data, database_url, token, operator_url)
 
     async def connect() -> bool:
         async with connected(place.url()) as connection:
@@ -125,7 +159,7 @@ def run(
         sys.exit(1)
 
 
-async def viewer_id(source: PostgresSource, who: str) -> str:
+async def viewer_id(source: LogSource, who: str) -> str:
     """The viewer: public, auditor, or the id of a player given by id or name."""
     return who if who in {PUBLIC, AUDITOR} else await player_id(source.connection, who)
 
@@ -151,6 +185,7 @@ def tables(names: tuple[str, ...], as_json: bool, **place: Any) -> None:
 @click.option("--follow", is_flag=True, help="Go on with what is written from now on.")
 @click.option("--table", "as_table", is_flag=True, help="In columns.")
 @as_option
+@archive_option
 @room_options
 def events(
     table: str,
@@ -166,14 +201,14 @@ def events(
 ) -> None:
     """A table's log, event by event; with --json one line of JSON each."""
 
-    async def work(source: PostgresSource, _: Place) -> None:
+    async def work(source: LogSource) -> None:
         kinds = events_.check_types(types)
         wanted = events_.Wanted(table, hand or 0, first or 0, last or 0, kinds, follow)
         out = Out(as_json=as_json)
         viewer = await viewer_id(source, who)
         await events_.show(source, source.connection, wanted, viewer, out, as_table=as_table)
 
-    run(work=work, **place)
+    read(work, **place)
 
 
 @click.command("replay")
@@ -184,11 +219,12 @@ def events(
     "--html", "file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page that plays the hand."
 )
 @as_option
+@archive_option
 @room_options
 def replay(table: str, hand: int, steps: bool, file: Path | None, who: str, as_json: bool, **place: Any) -> None:
     """A hand step by step as somebody saw it: forward, back, jump."""
 
-    async def work(source: PostgresSource, _: Place) -> None:
+    async def work(source: LogSource) -> None:
         seen = await steps_of(source, source.connection, table, hand, await viewer_id(source, who))
         out = Out(as_json=as_json)
         if file is not None:
@@ -198,7 +234,7 @@ def replay(table: str, hand: int, steps: bool, file: Path | None, who: str, as_j
         else:
             replay_.browse(seen, out)
 
-    run(work=work, **place)
+    read(work, **place)
 
 
 @click.command("state")
@@ -206,18 +242,19 @@ def replay(table: str, hand: int, steps: bool, file: Path | None, who: str, as_j
 @click.option("--at", type=click.IntRange(0), help="Version; else the last.")
 @click.option("--diff", type=(click.IntRange(0), click.IntRange(0)), metavar="V1 V2", help="What changed in between.")
 @as_option
+@archive_option
 @room_options
 def state(table: str, at: int | None, diff: tuple[int, int] | None, who: str, as_json: bool, **place: Any) -> None:
     """A table as it was at any version."""
 
-    async def work(source: PostgresSource, _: Place) -> None:
+    async def work(source: LogSource) -> None:
         viewer, out = await viewer_id(source, who), Out(as_json=as_json)
         if diff is not None:
             await state_.show_changes(source, table, *diff, viewer, out)
         else:
             await state_.show_state(source, source.connection, table, at, viewer, out)
 
-    run(work=work, **place)
+    read(work, **place)
 
 
 @click.command("verify")
@@ -227,16 +264,17 @@ def state(table: str, at: int | None, diff: tuple[int, int] | None, who: str, as
     "--kept", type=click.Path(path_type=Path, dir_okay=False),
     help="Remember in this file what is verified, and go on from there the next time.",
 )  # fmt: skip
+@archive_option
 @room_options
 def verify(names: tuple[str, ...], everything: bool, kept: Path | None, as_json: bool, **place: Any) -> None:
     """Prove a table's log, event by event: exit 1 and the exact version on a finding."""
     if bool(names) == everything:
         raise click.UsageError("name tables, or give --all")
 
-    async def work(source: PostgresSource, _: Place) -> bool:
+    async def work(source: LogSource) -> bool:
         return await verify_.verify(source, names, kept, Out(as_json=as_json))
 
-    run(work=work, **place)
+    read(work, **place)
 
 
 @click.command("refunds")
@@ -288,6 +326,7 @@ def lag(most: int, seconds: float, as_json: bool, **place: Any) -> None:
 @click.option("--since", type=Moment(), default=0, help="Hands that began then or later.")
 @click.option("--until", type=Moment(), default=0, help="Hands that began before.")
 @as_option
+@archive_option
 @room_options
 def export(
     names: tuple[str, ...],
@@ -304,11 +343,11 @@ def export(
     if bool(names) == everything:
         raise click.UsageError("name tables, or give --all")
 
-    async def work(source: PostgresSource, _: Place) -> None:
+    async def work(source: LogSource) -> None:
         order = Order(form, folder, await viewer_id(source, who), since, until)
         await export_hands(source, source.connection, names, order, Out(as_json=as_json))
 
-    run(work=work, **place)
+    read(work, **place)
 
 
 @click.command("check-hands")
@@ -320,4 +359,41 @@ def check_hands(files: tuple[Path, ...], as_json: bool) -> None:
         sys.exit(1)
 
 
-COMMANDS = (tables, events, replay, state, verify, refunds, history, lag, export, check_hands)
+@click.command("rebuild")
+@click.argument("projection", type=click.Choice([*PROJECTIONS, "all"]))
+@operator_option
+@room_options
+def rebuild(projection: str, as_json: bool, **place: Any) -> None:
+    """Throw a projection away and have its service build it from the log again, live."""
+
+    async def work(_: PostgresSource, at: Place) -> None:
+        names = PROJECTIONS if projection == "all" else (projection,)
+        async with connected(at.operator_url(), write=True) as connection:
+            await rebuild_projections(connection, names, Out(as_json=as_json))
+
+    run(work=work, **place)
+
+
+@click.command("archive")
+@click.option("--before", type=Moment(), required=True, help="Closed tables without an event since then.")
+@click.option("--out", "folder", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder.")
+@click.option("--remove", is_flag=True, help="Remove what is archived and verified from the log.")
+@operator_option
+@room_options
+def archive(before: int, folder: Path, remove: bool, as_json: bool, **place: Any) -> None:
+    """Closed tables to compressed files with a manifest; they stay verifiable and replayable (--archive)."""
+
+    async def work(source: PostgresSource, at: Place) -> bool:
+        order, out = ArchiveOrder(folder, before, remove), Out(as_json=as_json)
+        if not remove:
+            return await archive_tables(source, None, order, out)
+        async with connected(at.operator_url(), write=True) as operator:
+            return await archive_tables(source, operator, order, out)
+
+    run(work=work, **place)
+
+
+COMMANDS = (
+    *(tables, events, replay, state, verify, refunds, history, lag),
+    *(export, check_hands, rebuild, archive),
+)

@@ -34,7 +34,11 @@ class Row(NamedTuple):
 
 
 class LogSource(Protocol):
-    """A log that can be read."""
+    """A log that can be read. `connection`: to the room's database, where there is one: the lobby has the names."""
+
+    @property
+    def connection(self) -> Connection | None:
+        """The room's database."""
 
     async def streams(self, names: Sequence[str] = ()) -> list[StreamInfo]:
         """All streams by name, or those named. Raises NoAnswer for a name that is not there."""

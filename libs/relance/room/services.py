@@ -22,6 +22,7 @@ FAUCET_LIMIT = 1_000_000
 # The only table process of a room that died has nobody to wait for but its own successor.
 LEASE_SECONDS = 3
 AUDIT_ROLE = "relance_audit"
+OPERATOR_ROLE = "relance_operator"
 # The name under which the data folder tells where the database is.
 DATABASE = "database"
 
@@ -89,6 +90,11 @@ def audit_url(folder: DataFolder, url: str) -> str:
     return with_login(url, AUDIT_ROLE, folder.secret("database-" + AUDIT_ROLE.removeprefix("relance_")))
 
 
+def operator_url(folder: DataFolder, url: str) -> str:
+    """`url` for the role that may also rebuild projections and remove what is archived."""
+    return with_login(url, OPERATOR_ROLE, folder.secret("database-" + OPERATOR_ROLE.removeprefix("relance_")))
+
+
 def migrate_environment(migrate_url: str) -> dict[str, str]:
     """Environment of `python -m relance.<service> migrate`."""
     return {**inherited(), "RELANCE_MIGRATE_URL": migrate_url, "RELANCE_LOG_FORMAT": "console"}
@@ -135,10 +141,10 @@ async def make_database(admin_url: str, name: str) -> str:
 
 
 async def allow_logins(owner_url: str, folder: DataFolder) -> None:
-    """Let each service's role, and the auditors', log in with the passwords of this folder."""
+    """Let each service's role, the auditors' and the operators' log in with the passwords of this folder."""
     owner = await asyncpg.connect(owner_url)
     try:
-        for role in (*(f"relance_{service}" for service in SERVICES), AUDIT_ROLE):
+        for role in (*(f"relance_{service}" for service in SERVICES), AUDIT_ROLE, OPERATOR_ROLE):
             password = folder.secret("database-" + role.removeprefix("relance_"))
             # ALTER ROLE takes no parameters; the secrets are URL-safe base64.
             await owner.execute(f"ALTER ROLE {role} LOGIN PASSWORD '{password}'")
