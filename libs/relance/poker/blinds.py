@@ -56,26 +56,38 @@ def can_play(seat: Seat) -> bool:
 
 
 def _with_blinds(table: Table, terms: Terms, willing: list[Seat]) -> Plan | None:
-    restart = table.last_dealt < 2
-    owing = {} if restart else {seat.number: seat for seat in willing if seat.entry or seat.missed_big}
-    ready = [seat.number for seat in willing if seat.number not in owing]
-    if not ready:
-        owing, ready = {}, [seat.number for seat in willing]
-    waiting = {number for number, seat in owing.items() if seat.wait}
     numbers = [seat.number for seat in willing]
+    owing = {seat.number: seat for seat in willing if seat.entry or seat.missed_big}
+    ready = [number for number in numbers if number not in owing] if owing else numbers
+    restart = table.last_dealt < 2 or len(ready) < 2
+    if restart:
+        # S4: where no game can go on without those who owe, one begins, and nobody owes anything.
+        owing, ready = {}, numbers
+    waiting = {number for number, seat in owing.items() if seat.wait}
     plan = (_dead if terms.dead_button and len(numbers) > 2 else _moving)(terms, table, numbers, ready, waiting)
-    between = _between(plan.button, plan.big_blind, numbers)
-    absent = {number for number in owing if number != plan.big_blind and (number in waiting or number in between)} | (
-        {plan.button} & waiting - {plan.big_blind}
-    )
-    plan.dealt = _clockwise([number for number in numbers if number not in absent], plan.button)
+    if owing:
+        numbers = _dealt_in(plan, numbers, owing, waiting)
+    plan.dealt = _clockwise(numbers, plan.button)
     if len(plan.dealt) < 2:
         return None
     if len(plan.dealt) == 2:
         _heads_up(table, plan, waiting)
-    _post(table, terms, plan, owing)
-    plan.missed = _missed(table, plan)
+    _post_blinds(terms, plan, owing)
+    if not restart and (owing or any(seat.missed_small for seat in willing)):
+        _post_owed(table, terms, plan, owing)
+    if len(plan.dealt) < len(table.seats):
+        plan.missed = _missed(table, plan)
     return plan
+
+
+def _dealt_in(plan: Plan, numbers: list[int], owing: dict[int, Seat], waiting: set[int]) -> list[int]:
+    """S4: who waits for the big blind is not dealt in, nor is who owes and sits between the button and it."""
+    between = _between(plan.button, plan.big_blind, numbers)
+    return [
+        number
+        for number in numbers
+        if number not in owing or number == plan.big_blind or (number not in waiting and number not in between)
+    ]
 
 
 def _moving(terms: Terms, table: Table, numbers: list[int], ready: list[int], waiting: set[int]) -> Plan:
@@ -89,9 +101,9 @@ def _moving(terms: Terms, table: Table, numbers: list[int], ready: list[int], wa
         later = _between(last, button, ready)
         if not later:
             break
-        last = _next(last, list(later))
+        last = later[0]
     later = _between(last, button, numbers)
-    big = _next(last, list(later)) if later else button
+    big = later[0] if later else button
     return Plan(button, [], last if last != button else 0, big)
 
 
@@ -120,28 +132,34 @@ def _heads_up(table: Table, plan: Plan, waiting: set[int]) -> None:
     plan.dealt = [big, button]
 
 
-def _post(table: Table, terms: Terms, plan: Plan, owing: dict[int, Seat]) -> None:
-    """The blinds in order, then what new and returning players owe (S4, S5)."""
-    blinds = terms.blinds
-    posts = plan.posts
+def _post_blinds(terms: Terms, plan: Plan, owing: dict[int, Seat]) -> None:
+    """The blinds, in order."""
+    blinds, posts = terms.blinds, plan.posts
     ring = [plan.button, *plan.dealt] if len(plan.dealt) == 2 else plan.dealt
     last = ring.index(plan.big_blind)
+    if plan.dead_small_blind:
+        blinds = blinds[-1:]
     blinded: set[int] = set()
     for amount, number in zip(reversed(blinds), reversed(ring[: last + 1]), strict=False):
         if number in blinded:
             continue
-        if plan.dead_small_blind and amount != blinds[-1]:
-            break
-        small = number == plan.small_blind
-        kind = pb.BLIND_KIND_BIG if number == plan.big_blind else pb.BLIND_KIND_SMALL if small else pb.BLIND_KIND_MIDDLE
         blinded.add(number)
-        # A new player who is heads-up on the button owes the big blind's amount, which covers the small one.
-        if number in owing and kind != pb.BLIND_KIND_BIG:
+        if number == plan.big_blind:
+            posts.insert(0, Post(number, pb.BLIND_KIND_BIG, amount))
+        elif number in owing:
+            # A new player who is heads-up on the button owes the big blind's amount, which covers the small one.
             posts.insert(0, Post(number, pb.BLIND_KIND_POST, blinds[-1]))
         else:
+            kind = pb.BLIND_KIND_SMALL if number == plan.small_blind else pb.BLIND_KIND_MIDDLE
             posts.insert(0, Post(number, kind, amount))
-    if len(blinds) == 1:
+    if len(terms.blinds) == 1:
         plan.small_blind = 0
+
+
+def _post_owed(table: Table, terms: Terms, plan: Plan, owing: dict[int, Seat]) -> None:
+    """What new and returning players owe who have no blind to post (S4, S5)."""
+    blinds, posts = terms.blinds, plan.posts
+    blinded = {post.seat for post in posts}
     for number in plan.dealt:
         if number in blinded:
             continue
@@ -149,7 +167,7 @@ def _post(table: Table, terms: Terms, plan: Plan, owing: dict[int, Seat]) -> Non
         if number in owing:
             dead = terms.missed_dead and not seat.entry
             posts.append(Post(number, pb.BLIND_KIND_DEAD if dead else pb.BLIND_KIND_POST, blinds[-1]))
-        if table.last_dealt >= 2 and seat.missed_small and len(blinds) > 1:
+        if seat.missed_small and len(blinds) > 1:
             posts.append(Post(number, pb.BLIND_KIND_DEAD, blinds[-2]))
 
 
@@ -160,21 +178,25 @@ def _missed(table: Table, plan: Plan) -> list[tuple[int, bool, bool]]:
     if not away or not table.big_blind:
         return []
     big = _between(table.big_blind, plan.big_blind, away)
-    small = _between(table.small_blind or table.button, plan.small_blind, away) if plan.small_blind else set()
+    small = _between(table.small_blind or table.button, plan.small_blind, away) if plan.small_blind else []
     return [(number, number in big, number in small) for number in away if number in big or number in small]
 
 
 def _next(seat: int, numbers: Sequence[int]) -> int:
-    """The next of `numbers` to the left of a seat."""
-    return min(numbers, key=lambda number: (number <= seat, number))
+    """The next of `numbers`, which rise, to the left of a seat."""
+    for number in numbers:
+        if number > seat:
+            return number
+    return numbers[0]
 
 
 def _clockwise(numbers: Sequence[int], button: int) -> list[int]:
-    return sorted(numbers, key=lambda number: (number <= button, number))
+    """Rising `numbers` from the left of the button round to it."""
+    return [number for number in numbers if number > button] + [number for number in numbers if number <= button]
 
 
-def _between(start: int, end: int, numbers: Sequence[int]) -> set[int]:
-    """Which of `numbers` lie strictly between two seats, clockwise."""
+def _between(start: int, end: int, numbers: Sequence[int]) -> list[int]:
+    """Which of `numbers`, which rise, lie strictly between two seats, clockwise."""
     if start < end:
-        return {number for number in numbers if start < number < end}
-    return {number for number in numbers if number > start or number < end}
+        return [number for number in numbers if start < number < end]
+    return [number for number in numbers if number > start] + [number for number in numbers if number < end]

@@ -44,6 +44,19 @@ def commitment(position: int, card: int, salt: bytes) -> bytes:
     return sha256(salt + position.to_bytes(2, "big") + NAMES[card].encode()).digest()
 
 
+def shuffled_by(random_bytes: Callable[[int], bytes]) -> Callable[[list[int]], None]:
+    """A shuffle that puts cards into the order of random numbers of 64 bits; `random_bytes` makes n random bytes.
+
+    Every order is as likely as any other: two of 52 numbers are the same once in more than 10^16 decks.
+    """
+
+    def shuffle(cards: list[int]) -> None:
+        numbers = memoryview(random_bytes(8 * len(cards))).cast("Q")
+        cards[:] = [cards[at] for at in sorted(range(len(cards)), key=numbers.__getitem__)]
+
+    return shuffle
+
+
 class VirtualDeck:
     """A deck shuffled by a function from outside: `shuffle` puts a list into random order in place.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from relance.api.events.v1 import events_pb2 as pb
-from relance.poker.evolve import apply, evolve, remember
+from relance.poker.evolve import APPLIERS, apply, remember
 from relance.poker.hand import Hand
 from relance.poker.table import Request, Table
 
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from relance.poker.deck import CardSource
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(NamedTuple):
     """What a decision needs to know that is not in the table.
 
     at: time, microseconds since 1970. cards: of the running hand (for StartHand: of the new one). request: who asks.
@@ -79,16 +78,19 @@ def advance(table: Table, events: list[pb.TableEvent]) -> None:
 class Draft:
     """Events decided so far, and the table as they leave it. The table given is never touched."""
 
-    __slots__ = ("_owned", "context", "events", "table")
+    __slots__ = ("_at", "_owned", "context", "events", "table")
 
     def __init__(self, table: Table, context: Context) -> None:
         self.table = table.fork()
         self.context = context
         self.events: list[pb.TableEvent] = []
+        self._at = context.at
         self._owned = False
 
     def decision(self) -> Decision:
-        """All events, once nothing more is to be decided."""
+        """All events, once nothing more is to be decided. The first of them carries the request."""
+        if self.events:
+            sign(self.events[0], self.context)
         return Decision(self.events, self.table)
 
     @property
@@ -112,25 +114,33 @@ class Draft:
         if name not in _IN_HAND and not self._owned:
             table.own()
             self._owned = True
-        event = envelope(table, self.context, name, fields, first=not self.events)
+        event = envelope(table, self._at, name, fields)
         self.events.append(event)
-        evolve(table, name, event)
+        table.version += 1
+        APPLIERS[name](table, getattr(event, name), event)
+
+    def emit_each(self, name: str, several: Sequence[dict[str, object]]) -> None:
+        """Decide several events of one kind within a hand, each with its fields."""
+        table, hand, at, events, applier = self.table, self.hand.number, self._at, self.events, APPLIERS[name]
+        stream, version = table.id, table.version
+        for fields in several:
+            version += 1
+            payload: dict[str, Any] = {name: fields}
+            event = pb.TableEvent(table=stream, version=version, hand=hand, time_us=at, **payload)
+            events.append(event)
+            table.version = version
+            applier(table, getattr(event, name), event)
 
 
-def envelope(
-    table: Table, context: Context, name: str, fields: dict[str, object], *, first: bool = True
-) -> pb.TableEvent:
-    """The next event of the table. Only the first of a decision carries the request."""
+def envelope(table: Table, at: int, name: str, fields: dict[str, Any]) -> pb.TableEvent:
+    """The next event of the table, at a time."""
     hand = table.hand
     number = hand.number if hand is not None else (table.last_hand + 1 if name == "hand_started" else 0)
-    whole: dict[str, Any] = {
-        "table": table.id,
-        "version": table.version + 1,
-        "hand": number,
-        "time_us": context.at,
-        name: fields,
-    }
-    event = pb.TableEvent(**whole)
-    if first and context.request is not None:
+    payload: dict[str, Any] = {name: fields}
+    return pb.TableEvent(table=table.id, version=table.version + 1, hand=number, time_us=at, **payload)
+
+
+def sign(event: pb.TableEvent, context: Context) -> None:
+    """Put the request on the first event of a decision."""
+    if context.request is not None:
         event.request_id, event.request_hash, event.request_player = context.request
-    return event

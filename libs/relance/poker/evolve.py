@@ -45,12 +45,6 @@ def apply(table: Table, event: pb.TableEvent) -> None:
         remember(table, event)
 
 
-def evolve(table: Table, name: str, event: pb.TableEvent) -> None:
-    """Change the table by its next event, whose payload's name is known."""
-    table.version += 1
-    APPLIERS[name](table, getattr(event, name), event)
-
-
 def remember(table: Table, event: pb.TableEvent) -> None:
     """Keep the request that caused the event, so that a repeat has the same answer."""
     player = event.request_player

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from relance.api.events.v1 import events_pb2 as pb
 from relance.poker.cards import NAMES, parse
-from relance.poker.hand import DEALING, NOBODY, Hand
+from relance.poker.hand import DEALING, FOLDED, NOBODY, Hand
 from relance.poker.rounds import next_drawer, street_dealt
 from relance.poker.table import Table
 
@@ -26,7 +26,8 @@ def running(table: Table) -> Hand:
 
 
 def _cards_dealt(table: Table, dealt: pb.CardsDealt, event: pb.TableEvent) -> None:
-    hand = running(table)
+    hand = table.hand
+    assert hand is not None
     at = hand.index[dealt.seat]
     down, up = dealt.down, dealt.up
     if hand.terms.commitments:
@@ -38,12 +39,12 @@ def _cards_dealt(table: Table, dealt: pb.CardsDealt, event: pb.TableEvent) -> No
     else:
         del hand.stub[: (len(down) + len(up)) // 2]
     if down:
-        hand.down[at] += CARDS[down] if down in CARDS else tuple(parse(down))
+        hand.down[at] += CARDS.get(down) or tuple(parse(down))
     if up:
-        hand.up[at] += CARDS[up] if up in CARDS else tuple(parse(up))
+        hand.up[at] += CARDS.get(up) or tuple(parse(up))
     if hand.phase == DEALING:
         hand.received += 1
-        if hand.received == hand.live():
+        if hand.received == len(hand.status) - hand.status.count(FOLDED):
             street_dealt(hand, table.version)
 
 

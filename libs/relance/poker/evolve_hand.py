@@ -28,27 +28,28 @@ def _hand_started(table: Table, started: pb.HandStarted, event: pb.TableEvent) -
     assert terms is not None
     if started.HasField("new_rake"):
         table.rake = started.new_rake
-    by_seat = {player.seat: player for player in started.players}
-    seats = tuple(sorted(by_seat, key=lambda seat: (seat <= started.button, seat)))
-    count = len(seats)
-    stacks = [by_seat[seat].stack for seat in seats]
+    button = started.button
+    rows = [(player.seat, player.player, player.stack) for player in started.players]
+    rows = [row for row in rows if row[0] > button] + [row for row in rows if row[0] <= button]
+    count = len(rows)
+    seats, players, start = zip(*rows, strict=True)
     table.last_hand = event.hand
-    table.hand = Hand(
+    table.hand = Hand.begun(
         number=event.hand,
         terms=terms,
         game=terms.game,
         streets=terms.game.streets,
         seats=seats,
-        players=tuple(by_seat[seat].player for seat in seats),
-        start=tuple(stacks),
-        button=started.button,
+        players=players,
+        start=start,
+        button=button,
         small_blind=started.small_blind,
         big_blind=started.big_blind,
         dead_small_blind=started.dead_small_blind,
         deck=started.deck_size,
         index={seat: at for at, seat in enumerate(seats)},
         rake_label=started.rake_schedule,
-        stack=stacks,
+        stack=list(start),
         bet=[0] * count,
         put=[0] * count,
         dead=[0] * count,
@@ -65,7 +66,7 @@ def _hand_started(table: Table, started: pb.HandStarted, event: pb.TableEvent) -
         muck=[],
         step=terms.min_bet,
         turn=table.version,
-        asks_to_muck=sum(1 << at for at, seat in enumerate(seats) if not table.seats[seat].auto_muck),
+        asks_to_muck=sum([1 << at for at, seat in enumerate(seats) if not table.seats[seat].auto_muck]),
     )
     if terms.ante and not terms.blinds:
         table.hand.asks_to_post = sum(1 << at for at, seat in enumerate(seats) if not table.seats[seat].auto_post)
@@ -335,7 +336,9 @@ def _hand_ended(table: Table, ended: pb.HandEnded, event: pb.TableEvent) -> None
         if seat.sitting_out and seat.number not in hand.index:
             seat.away += 1
     table.rake_taken += ended.rake
-    table.button, table.small_blind, table.big_blind = hand.button, hand.small_blind, hand.big_blind
+    table.button, table.big_blind = hand.button, hand.big_blind
+    # Under the dead button that is where it goes next, whether somebody sits there or not (S2).
+    table.small_blind = hand.small_blind or hand.dead_small_blind
     table.big_blind_player = hand.players[hand.index[hand.big_blind]] if hand.big_blind in hand.index else ""
     table.last_dealt = len(hand.seats)
     _over(table, hand)

@@ -9,6 +9,7 @@ from relance.api.events.v1 import events_pb2 as pb
 from relance.poker.cards import FULL_DECK, NAMES, render
 from relance.poker.departures import between_hands
 from relance.poker.draft import Draft
+from relance.poker.games import Street
 from relance.poker.hand import BETTING, DEALING, DRAWING, FOLDED, NOBODY, POSTING, SHOWDOWN, Hand
 from relance.poker.pots import uncalled
 from relance.poker.settle import show_down, show_hand, uncontested, void_hand
@@ -87,23 +88,33 @@ def _deal(draft: Draft) -> None:
     live = [at for at, status in enumerate(hand.status) if status != FOLDED]
     if len(hand.stub) < each * len(live):
         _deal_board(draft, each)
-        return
-    cards, stub, count = draft.cards, hand.stub[: each * len(live)], len(live)
-    commit, card, face_down = hand.terms.commitments, cards.card, street.down
+    else:
+        _deal_round(draft, street, live)
+
+
+def _deal_round(draft: Draft, street: Street, live: list[int]) -> None:
+    """D4: one card at a time, clockwise; each player's cards are one event."""
+    hand, cards = draft.hand, draft.cards
+    card, seats, commit = cards.card, hand.seats, hand.terms.commitments
+    down, up, count = street.down, street.up, len(live)
+    stub = hand.stub[: (down + up) * count]
+    names = [NAMES[card(place)] for place in stub]
+    several: list[dict[str, object]] = []
     for number, at in enumerate(live):
-        places = stub[number::count]
-        text = "".join([NAMES[card(place)] for place in places])
-        fields: dict[str, object] = {"seat": hand.seats[at]}
-        if face_down:
-            fields["down"] = text[: 2 * face_down]
-            fields["down_count"] = face_down
-        if street.up:
-            fields["up"] = text[2 * face_down :]
+        dealt = names[number::count]
+        fields: dict[str, object] = {"seat": seats[at]}
+        if down:
+            fields["down"] = "".join(dealt[:down])
+            fields["down_count"] = down
+        if up:
+            fields["up"] = "".join(dealt[down:])
         if commit:
+            places = stub[number::count]
             fields["positions"] = places
-            fields["down_salts"] = b"".join(cards.salt(place) for place in places[: street.down])
-            fields["up_salts"] = b"".join(cards.salt(place) for place in places[street.down :])
-        draft.emit("cards_dealt", **fields)
+            fields["down_salts"] = b"".join([cards.salt(place) for place in places[:down]])
+            fields["up_salts"] = b"".join([cards.salt(place) for place in places[down:]])
+        several.append(fields)
+    draft.emit_each("cards_dealt", several)
 
 
 def _deal_board(draft: Draft, count: int) -> None:

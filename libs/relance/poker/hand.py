@@ -6,7 +6,7 @@ clockwise; a player on the button is last. "First to the left of the button" is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import Final
 
 from relance.api.table.v1 import table_pb2
@@ -148,6 +148,13 @@ class Hand:
     """Street before which the stub is reshuffled (F3, F4)."""
     awarded: int = 0
 
+    @classmethod
+    def begun(cls, **given: object) -> Hand:
+        """A hand of these fields; the others have their defaults. What the class's own constructor makes, sooner."""
+        new = object.__new__(cls)
+        new.__dict__ = {**_DEFAULTS, **given}
+        return new
+
     def live(self) -> int:
         """How many players have not folded."""
         return len(self.status) - self.status.count(FOLDED)
@@ -188,6 +195,7 @@ class Hand:
         return new
 
 
+_DEFAULTS: Final = {field.name: field.default for field in fields(Hand) if field.default is not MISSING}
 _LISTS: Final = (
     *("stack", "bet", "put", "dead", "status", "faced", "posted"),
     *("down", "up", "gone", "places", "salts", "stub", "muck"),

@@ -34,6 +34,8 @@ def rake_for(schedule: RakeSchedule, pots: Sequence[int], players: int) -> tuple
     if tier is None:
         return 0, [0] * len(pots)
     whole = _rate(tier, sum(pots))
+    if len(pots) == 1:
+        return whole, [whole]
     borne = [0]
     for reached in accumulate(pots):
         borne.append(min(whole, max(borne[-1], _rate(tier, reached))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations_with_replacement
 from typing import Final
 
 from relance.poker.games import HIGH, Opener
@@ -52,8 +53,9 @@ def next_post(hand: Hand, version: int) -> None:
 
 def next_drawer(hand: Hand, version: int) -> None:
     """D8: the next live player clockwise draws; after the last one betting opens."""
-    for at in range(hand.drawer + 1, len(hand.seats)):
-        if hand.is_live(at):
+    status = hand.status
+    for at in range(hand.drawer + 1, len(status)):
+        if status[at] != FOLDED:
             hand.drawer = at
             hand.asks = DRAW
             # Who is not asked stands pat (C2, G14); the flow says so for them.
@@ -200,11 +202,13 @@ def _highest_card(hand: Hand, able: list[int]) -> int:
 
 def _highest_showing(hand: Hand, able: list[int]) -> int:
     """G10: pairs and more, then high cards; equal showings: nearest the left of the button."""
-    return max(able, key=lambda at: (_showing([card >> 2 for card in hand.up[at]]), -at))
+    up = hand.up
+    return max(able, key=lambda at: (_HIGH.order(up[at]), -at))
 
 
 def _lowest_showing(hand: Hand, able: list[int]) -> int:
-    return min(able, key=lambda at: (_showing([_low_rank(card) for card in hand.up[at]]), at))
+    up = hand.up
+    return min(able, key=lambda at: (_LOW.order(up[at]), at))
 
 
 def _low_rank(card: int) -> int:
@@ -212,14 +216,30 @@ def _low_rank(card: int) -> int:
     return ((card >> 2) + 1) % 13
 
 
-def _showing(ranks: list[int]) -> tuple[int, list[int]]:
-    """Key of a showing hand: first what it makes (quads, trips, two pair, pair, nothing), then its ranks."""
-    if len(set(ranks)) == len(ranks):
-        return 0, sorted(ranks, reverse=True)
+class _Showing:
+    """The order of showing hands of one to four cards, by their ranks: quads, trips, two pair, pair, high cards."""
+
+    def __init__(self, rank: Callable[[int], int]) -> None:
+        # The sum of such weights tells how often each rank occurs.
+        self._weights = [5 ** rank(card) for card in range(52)]
+        hands = [ranks for count in range(1, 5) for ranks in combinations_with_replacement(range(13), count)]
+        hands.sort(key=_strength)
+        self._order = {sum(5**rank for rank in ranks): place for place, ranks in enumerate(hands)}
+
+    def order(self, cards: tuple[int, ...]) -> int:
+        """A number that is higher for a higher hand; hands of one street are compared, of equal size."""
+        weights = self._weights
+        return self._order[sum([weights[card] for card in cards])]
+
+
+def _strength(ranks: tuple[int, ...]) -> tuple[int, list[int]]:
+    """First what the ranks make, then the ranks, the most frequent first."""
     grouped = sorted(ranks, key=lambda rank: (ranks.count(rank), rank), reverse=True)
     return sum(ranks.count(rank) for rank in ranks), grouped
 
 
+_HIGH: Final = _Showing(lambda card: card >> 2)
+_LOW: Final = _Showing(_low_rank)
 _AFTER: Final[dict[Opener, Callable[[Hand], int]]] = {
     Opener.LEFT_OF_BIG_BLIND: _big_blind,
     Opener.LEFT_OF_BUTTON: _button,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -22,7 +21,7 @@ from relance.eventlog import PostgresLog, Unavailable, UnsafeDatabase
 from relance.eventlog.ownership import Heartbeat, Observer
 from relance.eventlog.publish import Publisher
 from relance.poker import Table, public_bytes
-from relance.poker.deck import CardSource, VirtualDeck
+from relance.poker.deck import CardSource, VirtualDeck, shuffled_by
 from relance.runtime import nats
 from relance.runtime.auth import KeyRing, ServiceToken, TokenSigner
 from relance.runtime.clock import Clock, SystemClock
@@ -51,7 +50,7 @@ NOWHERE = "127.0.0.1:1"
 """A wallet that is not there: transfers wait for one."""
 CHANNEL_OPTIONS = (("grpc.keepalive_time_ms", 20_000), ("grpc.max_reconnect_backoff_ms", 2_000))
 
-_SHUFFLE = random.SystemRandom().shuffle
+_SHUFFLE = shuffled_by(secrets.token_bytes)
 
 
 def secret_deck(_table: Table) -> CardSource:
