@@ -20,6 +20,7 @@ from rich.console import Console
 
 from relance.cli.houses import describe
 from relance.cli.operate import COMMANDS
+from relance.cli.play import play
 from relance.ops.audit import run_audit
 from relance.ops.output import Out
 from relance.room.drill import KILLS, DrillOptions
@@ -141,7 +142,7 @@ def houses(house: str | None, as_json: bool) -> None:
     describe(Out(as_json=as_json), house)
 
 
-for operating in COMMANDS:
+for operating in (*COMMANDS, play):
     cli.add_command(operating)
 
 

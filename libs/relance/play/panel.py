@@ -1,0 +1,147 @@
+"""What stands above and below the table: the head line, the player's own cards and choices, the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from relance.api.table.v1 import table_pb2 as pb
+from relance.play.choices import Choice, Marks
+from relance.play.glyphs import LIMITS, Glyphs, card_text, cards_text, clean, fit, game_title, money, stakes_text
+
+WATCHING = (("s", "sit down"), ("h", "hands"), ("esc", "lobby"))
+SEATED = (("z", "sit out"), ("t", "top up"), ("l", "leave"), ("h", "hands"), ("esc", "lobby"))
+AWAY = (("z", "sit in"), *SEATED[1:])
+LINES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """What the panel below the table shows.
+
+    choices: to the prompt. marks: of a draw. confirm: a question that waits. entering: an amount is being typed.
+    sent: the answer is on its way. message: the last thing to say.
+    """
+
+    view: pb.TableView
+    glyphs: Glyphs
+    choices: Sequence[Choice] = ()
+    marks: Marks | None = None
+    confirm: str = ""
+    entering: bool = False
+    sent: bool = False
+    message: str = ""
+
+
+class Clock:
+    """Seconds left for the prompt, by this machine's clock."""
+
+    def __init__(self) -> None:
+        self._key = (0, 0)
+        self._ends = 0.0
+        self._whole = 0.0
+
+    def see(self, view: pb.TableView, now: float) -> None:
+        """Take note of the view's prompt at `now`, seconds of a monotonic clock."""
+        key = (view.prompt.turn, view.prompt.deadline_us) if view.HasField("prompt") else (0, 0)
+        if key == self._key:
+            return
+        if key[0] != self._key[0]:
+            self._whole = view.prompt.remaining_ms / 1000
+        self._key = key
+        self._ends = now + view.prompt.remaining_ms / 1000
+
+    def seconds(self, now: float) -> tuple[float, float] | None:
+        """Left, and what the turn began with; None: no clock runs."""
+        return (max(self._ends - now, 0.0), self._whole) if self._key[0] else None
+
+
+def head_text(view: pb.TableView, glyphs: Glyphs, width: int, *, connected: bool, reconnects: int = 0) -> Text:
+    """Which table, and whether the connection stands."""
+    config = view.config
+    dot = f" {glyphs.dot} "
+    hand = f"hand {view.hand or view.last_hand}" if view.last_hand else "no hand yet"
+    title = clean(config.display_name) or view.name.rpartition("/")[2]
+    limit = LIMITS.get(config.limit, "")
+    game = f"{game_title(config.game)} {limit} {stakes_text(config)}"
+    parts = [title, *([] if game_title(config.game) in title else [game]), hand]
+    again = f" ({reconnects} reconnects)" if reconnects else ""
+    state = f"{glyphs.on} connected{again}" if connected else f"{glyphs.off} RECONNECTING"
+    left = fit(Text(dot.join(parts), "bold"), width - cell_len(state) - 1, ellipsis=glyphs.ellipsis)
+    return Text.assemble(left, " ", (state, "green" if connected else "bold red reverse"))
+
+
+def panel_text(panel: Panel, width: int) -> Text:
+    """Own cards; what to do; what happened: three lines."""
+    glyphs = panel.glyphs
+    rows = (_own(panel), _doing(panel), Text(panel.message, "bold" if panel.message else ""))
+    return Text("\n").join(fit(row, width, ellipsis=glyphs.ellipsis) for row in rows)
+
+
+def keys_text(view: pb.TableView, width: int, glyphs: Glyphs) -> Text:
+    """The keys that always work."""
+    if not view.your_seat:
+        keys: Sequence[tuple[str, str]] = WATCHING
+    else:
+        keys = AWAY if view.seats[view.your_seat - 1].sitting_out else SEATED
+    keys = (*keys, ("^t", "light"), ("^q", "quit"))
+    text = Text("  ").join(Text.assemble((f"{key}", "bold"), f" {label}") for key, label in keys)
+    return fit(text, width, ellipsis=glyphs.ellipsis)
+
+
+def _own(panel: Panel) -> Text:
+    view, glyphs = panel.view, panel.glyphs
+    if not view.your_seat:
+        return Text("You are watching.")
+    me = view.seats[view.your_seat - 1]
+    stack = money(me.stack, view.config.currency, glyphs)
+    if me.reserved:
+        return Text("Your buy-in is on its way …")
+    if panel.marks is not None:
+        return Text.assemble("Your cards  ", _marked(panel.marks, glyphs))
+    cards = Text.assemble(
+        "Your cards  ", cards_text(me.down, glyphs), "   " if me.up else "", cards_text(me.up, glyphs)
+    )
+    held = f" (+{money(me.chips_held, view.config.currency, glyphs)} next hand)" if me.chips_held else ""
+    return Text.assemble(
+        cards if me.in_hand and not me.folded else "No cards", f"   {glyphs.dot} {stack}{held}", _standing(me)
+    )
+
+
+def _standing(me: pb.SeatView) -> str:
+    if me.leaving:
+        return "  you leave after this hand"
+    if me.sitting_out:
+        return "  you sit out: z sits in"
+    if me.waiting_for_big_blind:
+        return "  you wait for the big blind"
+    return ""
+
+
+def _marked(marks: Marks, glyphs: Glyphs) -> Text:
+    """The cards numbered, the marked ones in brackets with a cross."""
+    parts = []
+    for place, card in enumerate(marks.cards):
+        marked = place in marks.places
+        parts.append(
+            Text.assemble(
+                (f"{place + 1}", "dim"), "[" if marked else " ", card_text(card, glyphs), "]x" if marked else "  "
+            )
+        )
+    return Text(" ").join(parts)
+
+
+def _doing(panel: Panel) -> Text:
+    if panel.sent:
+        return Text("Sent …", "dim")
+    if panel.confirm:
+        return Text.assemble((panel.confirm, "bold reverse"), "  same key or enter: yes   esc: no")
+    if panel.marks is not None:
+        count = len(panel.marks.places)
+        last = f"1-{len(panel.marks.cards)}"
+        do = f"exchange {count}" if count else "stand pat"
+        return Text.assemble((last, "bold"), " mark  ", ("enter", "bold"), f" {do}  (at most {panel.marks.most})")
+    return Text("   ").join(Text.assemble((choice.key, "bold reverse"), f" {choice.label}") for choice in panel.choices)
