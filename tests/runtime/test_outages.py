@@ -36,6 +36,24 @@ async def test_a_pool_knows_its_name_and_serves_after_its_connections_were_cut(d
         assert await pool.fetchval("SELECT 1") == 1
 
 
+@pytest.mark.parametrize(
+    "raised",
+    [
+        ConnectionResetError(),
+        TimeoutError(),
+        asyncpg.ConnectionDoesNotExistError(),
+        asyncpg.InterfaceError("connection is closed"),
+        asyncpg.InternalClientError("cannot switch to state 15; another operation (2) is in progress"),
+        asyncpg.CannotConnectNowError(),
+        asyncpg.AdminShutdownError(),
+        asyncpg.CrashShutdownError(),
+    ],
+    ids=repr,
+)
+def test_whatever_asyncpg_raises_when_the_server_dies_under_it_is_an_outage(raised: Exception) -> None:
+    assert isinstance(raised, database.OUTAGE)
+
+
 async def test_a_database_that_may_lose_what_it_committed_is_refused(database_url: str) -> None:
     async with database.pool(database_url + "?synchronous_commit=off", name="test") as pool:
         with pytest.raises(database.UnfitDatabase, match="synchronous_commit"):
