@@ -12,8 +12,7 @@ import pytest
 from nats.aio.client import Client
 from pydantic import SecretStr
 
-from relance.api.common.v1 import game_pb2, reason_pb2
-from relance.api.events.v1 import events_pb2
+from relance.api.common.v1 import game_pb2
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.api.lobby.v1 import lobby_pb2, lobby_pb2_grpc, waiting_pb2, waiting_pb2_grpc
 from relance.api.table.v1 import table_pb2
@@ -63,7 +62,6 @@ class RunningTables(TableProcess):
         self.states: dict[str, Table] = {}
         self.refuses: dict[str, Refused] = {}
         self.asked: list[str] = []
-        self.holds: dict[tuple[str, str], int] = {}
 
     def register(self, server: Server) -> None:
         super().register(server)
@@ -88,7 +86,7 @@ class RunningTables(TableProcess):
         request = table_pb2.OpenTableRequest(
             house="boulevard", game="holdem", limit=game_pb2.LIMIT_NO_LIMIT, currency=game_pb2.CURRENCY_EUR, seats=6
         )
-        request.stakes.blinds[:] = [1, 2]
+        changes.setdefault("stakes", game_pb2.Stakes(blinds=[1, 2]))
         request.MergeFrom(table_pb2.OpenTableRequest(**changes))  # type: ignore[arg-type]
         setup = table_config(request)
         await self.do(table, cmd.OpenTable(setup.config, setup.rake, "test"))
@@ -97,7 +95,6 @@ class RunningTables(TableProcess):
     async def sit(self, table: str, *players: str) -> None:
         """Players sit down, wherever a seat is free or held for them."""
         for player in players:
-            await self._release(table, player)
             await self.do(table, cmd.TakeSeat(player, 0, 100))
             for transfer in list(self.states[table].transfers):
                 await self.do(table, cmd.TransferAnswered(transfer, settled=True))
@@ -105,6 +102,10 @@ class RunningTables(TableProcess):
     async def leave(self, table: str, player: str) -> None:
         """A player leaves."""
         await self.do(table, cmd.LeaveSeat(player))
+
+    async def pause(self, table: str) -> None:
+        """An operator pauses it."""
+        await self.do(table, cmd.PauseTable("operators/bob"))
 
     async def do(self, table: str, command: cmd.Command, request: Request | None = None) -> int:
         """A command to a table; version of its first event."""
@@ -158,36 +159,16 @@ class RunningTables(TableProcess):
         return await self._command("ResumeTable", request, cmd.ResumeTable("services/lobby"), context)
 
     async def HoldSeat(self, request: table_pb2.HoldSeatRequest, context: Context) -> table_pb2.HoldSeatResponse:
-        self._ask("HoldSeat", request.request_id, context)
+        asked = self._ask("HoldSeat", request.request_id, context)
         table, player = request.table.removeprefix("tables/"), request.player.removeprefix("players/")
-        state = self.states[table]
-        seat = self.holds.get((table, player))
-        if seat is None:
-            assert state.config is not None
-            free = [number for number in range(1, state.config.seats + 1) if number not in state.seats]
-            if not free:
-                raise Refused(reason_pb2.REASON_SEAT_TAKEN, "every seat is taken")
-            seat = self.holds[table, player] = free[0]
-            await self._write(table, seat_reserved=events_pb2.SeatReserved(seat=seat, player=player))
-        return table_pb2.HoldSeatResponse(seat=seat, version=state.version)
+        version = await self.do(table, cmd.HoldSeat(player, now_us() + request.duration_ms * 1000), asked)
+        return table_pb2.HoldSeatResponse(seat=self.states[table].held_for(player), version=version)
 
     async def ReleaseSeat(self, request: table_pb2.ReleaseSeatRequest, context: Context) -> table_pb2.CommandResponse:
-        self._ask("ReleaseSeat", request.request_id, context)
-        await self._release(request.table.removeprefix("tables/"), request.player.removeprefix("players/"))
-        return table_pb2.CommandResponse(request_id=request.request_id)
-
-    async def _release(self, table: str, player: str) -> None:
-        seat = self.holds.pop((table, player), None)
-        if seat is not None:
-            released = events_pb2.SeatReleased(seat=seat, player=player, reason="EXPIRED")
-            await self._write(table, seat_released=released)
-
-    async def _write(self, table: str, **payload: object) -> None:
-        state = self.states[table]
-        event = TableEvent(table=table, version=state.version + 1, time_us=now_us(), **payload)  # type: ignore[arg-type]
-        await self.log.append(table, state.version, 1, [event])
-        apply(state, event)
-        await self.wake(table)
+        asked = self._ask("ReleaseSeat", request.request_id, context)
+        command = cmd.ReleaseSeat(request.player.removeprefix("players/"))
+        version = await self.do(request.table.removeprefix("tables/"), command, asked)
+        return table_pb2.CommandResponse(request_id=request.request_id, version=version)
 
     async def _command(
         self,

@@ -45,7 +45,8 @@ WITH seated AS (
     WHERE t.free > 0
         AND NOT EXISTS (
             SELECT FROM lobby.offer o
-            WHERE o."table" = t.id AND (o.state = {ASKED} OR o.state = {IN_VAIN} AND o.changed_at > $1::bigint - {IN_VAIN_US})
+            WHERE o."table" = t.id
+                AND (o.state = {ASKED} OR o.state = {IN_VAIN} AND o.changed_at > $1::bigint - {IN_VAIN_US})
         )
         AND NOT EXISTS (SELECT FROM lobby.offer o WHERE o.wait = w.id AND o.state IN (0, 1, 2))
         -- Nor while the seat of an earlier offer is given back: that would take away the new one.
@@ -59,8 +60,8 @@ WITH seated AS (
     FOR KEY SHARE OF w SKIP LOCKED
 )
 INSERT INTO lobby.offer (id, wait, player, "table", seat, state, created_at, changed_at, expires_at, due_at)
-SELECT left(encode(sha256(convert_to($2::text || "table", 'UTF8')), 'hex'), 24), wait, player, "table", 0, {ASKED}, $1, $1, 0,
-    $1::bigint + {LEASE_US}
+SELECT left(encode(sha256(convert_to($2::text || "table", 'UTF8')), 'hex'), 24), wait, player, "table", 0, {ASKED},
+    $1, $1, 0, $1::bigint + {LEASE_US}
 FROM there ON CONFLICT DO NOTHING RETURNING {_COLUMNS}
 """
 _CLAIM = f"""
@@ -91,9 +92,6 @@ _ONE = f"SELECT {_COLUMNS} FROM lobby.offer WHERE id = $1 AND player = $2 AND st
 _LIVE = f"""
 SELECT {_COLUMNS} FROM lobby.offer
 WHERE player = ANY ($1) AND state IN ({OPEN}, {ACCEPTED}) OR id = ANY ($2) ORDER BY created_at, id
-"""
-_STALE = f"""
-SELECT "table", seat, player, held_until FROM lobby.seat WHERE held_until BETWEEN 1 AND $1 LIMIT {_AT_ONCE}
 """
 _CLEAN = f"DELETE FROM lobby.offer WHERE changed_at < $1::bigint - {_KEEP_US} AND due_at IS NULL"
 
@@ -128,17 +126,6 @@ class Offer:
             remaining_ms=max(0, (self.expires_at - now_us) // 1000) if self.live else 0,
             wait=f"waits/{self.wait}",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """A seat that a table holds for a player."""
-
-    table: str
-    seat: int
-    player: str
-    until: int
-    """Microseconds since 1970 UTC."""
 
 
 class Offers:
@@ -182,11 +169,6 @@ class Offers:
     async def done(self, offer: Offer) -> None:
         """The seat was given back: nothing is left to do."""
         await self._pool.execute(_DONE, offer.id)
-
-    async def stale_holds(self, seconds: float) -> list[Hold]:
-        """Holds whose time was up so many seconds ago and that tables still show."""
-        rows = await self._pool.fetch(_STALE, self._clock.now_us() - round(seconds * 1e6))
-        return [Hold(*row) for row in rows]
 
     async def clean(self) -> None:
         """Forget offers that are long over."""

@@ -25,8 +25,6 @@ from relance.runtime.errors import Refused, reason_name
 log = structlog.get_logger(__name__)
 
 _AT_ONCE = 20
-_FRESH_US = 60_000_000
-"""How long a table that was opened may be missing in the catalogue and still counts as there."""
 
 _LEASE_US = 60_000_000
 """How long one look may take at most, before another replica looks."""
@@ -37,10 +35,11 @@ UPDATE lobby.template SET due_at = $1::bigint + {_LEASE_US} WHERE id IN (
 ) RETURNING {COLUMNS}
 """
 _NEXT = "UPDATE lobby.template SET due_at = $2 WHERE id = $1 AND due_at = $3"
+# A table that the catalogue does not know (it is new, or the catalogue is being read again) counts as there and free.
 _OWN = """
-SELECT o.number, o.request, o."table", o.closing, o.opened_at, t.id IS NOT NULL AS known,
-    coalesce(t.closed, false) AS closed, coalesce(t.empty_since, 0) AS empty_since,
-    coalesce(cardinality(t.seated) + cardinality(t.held), 0) AS taken, coalesce(t.seats, 1) AS seats,
+SELECT o.number, o.request, o."table", o.closing, coalesce(t.closed, false) AS closed,
+    coalesce(t.empty_since, 0) AS empty_since, coalesce(cardinality(t.seated) + cardinality(t.held), 0) AS taken,
+    coalesce(t.seats, 1) AS seats,
     EXISTS (SELECT FROM lobby.wait w WHERE w.target = ANY (t.targets))
         OR EXISTS (SELECT FROM lobby.offer f WHERE f."table" = t.id AND f.state IN (0, 1, 2)) AS wanted
 FROM lobby.template_table o LEFT JOIN lobby.game_table t ON t.id = o."table" AND t.version > 0
@@ -55,10 +54,9 @@ WHERE t.kind = $1 AND NOT t.closed AND NOT EXISTS (SELECT FROM lobby.template_ta
 _MAINTENANCE = "SELECT maintenance FROM lobby.house WHERE id = $1"
 _NUMBER = "UPDATE lobby.template SET opened = opened + 1 WHERE id = $1 RETURNING opened"
 _ADD = """
-INSERT INTO lobby.template_table (template, number, request, "table", closing, opened_at)
-VALUES ($1, $2, $3, NULL, false, $4)
+INSERT INTO lobby.template_table (template, number, request, "table", closing) VALUES ($1, $2, $3, NULL, false)
 """
-_OPENED = 'UPDATE lobby.template_table SET "table" = $3, opened_at = $4 WHERE template = $1 AND number = $2'
+_OPENED = 'UPDATE lobby.template_table SET "table" = $3 WHERE template = $1 AND number = $2'
 _CLOSING = "UPDATE lobby.template_table SET closing = true WHERE template = $1 AND number = $2"
 _FORGET = "DELETE FROM lobby.template_table WHERE template = $1 AND number = $2"
 _PROBLEM = "UPDATE lobby.template SET problem = $2 WHERE id = $1 AND problem <> $2"
@@ -76,8 +74,6 @@ class _Table:
     request: bytes
     table: str | None
     closing: bool
-    opened_at: int
-    known: bool
     closed: bool
     empty_since: int
     taken: int
@@ -121,10 +117,9 @@ class Openings:
         await self._pool.execute(_NEXT, template.id, self._clock.now_us() + self._look_us, lease)
 
     async def _look(self, template: Template) -> None:
-        now = self._clock.now_us()
         tables = []
         for table in [_Table(*row) for row in await self._pool.fetch(_OWN, template.id)]:
-            if table.closed or (table.table and not table.known and table.opened_at < now - _FRESH_US):
+            if table.closed:
                 await self._pool.execute(_FORGET, template.id, table.number)
             elif table.table is None:
                 await self._open(template, table.number, table.request)
@@ -154,7 +149,7 @@ class Openings:
                 request.request_id = f"template-{template.id}-{number}"
                 request.display_name = _numbered(template.title, number)
                 raw = request.SerializeToString(deterministic=True)
-                await connection.execute(_ADD, template.id, number, raw, self._clock.now_us())
+                await connection.execute(_ADD, template.id, number, raw)
             if not await self._open(template, number, raw):
                 return
 
@@ -169,7 +164,7 @@ class Openings:
                 await self._pool.execute(_FORGET, template.id, number)  # it will be refused again
             return False
         table = opened.table.removeprefix("tables/")
-        await self._pool.execute(_OPENED, template.id, number, table, self._clock.now_us())
+        await self._pool.execute(_OPENED, template.id, number, table)
         await self._pool.execute(_PROBLEM, template.id, "")
         log.info("table opened", template=template.id, table=table)
         return True

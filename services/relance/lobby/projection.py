@@ -88,13 +88,13 @@ class Row:
         if step is not None:
             step(self, event)
 
-    def change(self, seat: int, player: str = "", *, held: bool = False, until: int = 0, at: int) -> None:
+    def change(self, seat: int, player: str = "", *, held: bool = False, at: int) -> None:
         """A seat is a player's, held for one, or (no player) free."""
         self.held.discard(seat)
         self.seated.discard(seat)
         if player:
             (self.held if held else self.seated).add(seat)
-        self.changes.append(SeatChange(seat, player, held, until, at))
+        self.changes.append(SeatChange(seat, player, held, at))
         if self.held or self.seated:
             self.empty_since = 0
         elif not self.empty_since:
@@ -119,6 +119,10 @@ def _paused(row: Row, _event: TableEvent) -> None:
 
 def _resumed(row: Row, _event: TableEvent) -> None:
     row.paused = False
+
+
+def _held(row: Row, event: TableEvent) -> None:
+    row.change(event.seat_held.seat, event.seat_held.player, held=True, at=event.time_us)
 
 
 def _reserved(row: Row, event: TableEvent) -> None:
@@ -167,6 +171,7 @@ _STEPS: dict[str, Callable[[Row, TableEvent], None]] = {
     "table_closed": _closed,
     "table_paused": _paused,
     "table_resumed": _resumed,
+    "seat_held": _held,
     "seat_reserved": _reserved,
     "seat_released": _released,
     "player_sat": _sat,

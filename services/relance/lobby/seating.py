@@ -12,7 +12,7 @@ import structlog
 
 from relance.api.common.v1 import reason_pb2
 from relance.lobby.commands import TableCommands
-from relance.lobby.offers import ACCEPTED, ASKED, OPEN, Hold, Offer, Offers, over
+from relance.lobby.offers import ACCEPTED, ASKED, OPEN, Offer, Offers, over
 from relance.runtime import database
 from relance.runtime.clock import Clock
 from relance.runtime.errors import Refused, reason_name
@@ -21,8 +21,6 @@ log = structlog.get_logger(__name__)
 
 _GRACE_SECONDS = 5.0
 """How much longer the table holds a seat than the player is told."""
-_STALE_SECONDS = 10.0
-"""How long after its time a hold that no offer stands for any more is let go: a table frees it only when asked."""
 _NEVER = frozenset(
     {reason_pb2.REASON_PLAYER_BANNED, reason_pb2.REASON_ALREADY_SEATED, reason_pb2.REASON_NOT_INVITED}
 )  # what will not be otherwise tomorrow
@@ -51,8 +49,7 @@ class Seating:
         """Do what is to be done now."""
         due = await self._offers.claim()
         new = await self._offers.match()
-        stale = await self._offers.stale_holds(_STALE_SECONDS)
-        await asyncio.gather(*map(self._next, [*due, *new]), *map(self._let_go, stale))
+        await asyncio.gather(*map(self._next, [*due, *new]))
 
     async def accept(self, player: str, offer_id: str) -> Offer:
         """A player takes an offer: first the table holds the seat for longer, then it is theirs to sit down at.
@@ -102,9 +99,3 @@ class Seating:
                 return  # another look after the lease
             log.info("seat not given back", table=offer.table, reason=reason_name(refused.reason))
         await self._offers.done(offer)
-
-    async def _let_go(self, hold: Hold) -> None:
-        try:
-            await self._commands.release(hold.table, f"stale-{hold.seat}-{hold.until}", hold.player)
-        except Refused as refused:
-            log.info("hold not let go", table=hold.table, reason=reason_name(refused.reason))

@@ -10,9 +10,8 @@ from relance.runtime.database import Connection
 
 _FREE = 'DELETE FROM lobby.seat WHERE "table" = $1 AND seat = $2'
 _TAKE = """
-INSERT INTO lobby.seat ("table", seat, player, held, held_until) VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT ("table", seat) DO UPDATE SET player = excluded.player, held = excluded.held,
-    held_until = excluded.held_until
+INSERT INTO lobby.seat ("table", seat, player, held) VALUES ($1, $2, $3, $4)
+ON CONFLICT ("table", seat) DO UPDATE SET player = excluded.player, held = excluded.held
 """
 # Who sits down does not wait any more, for this table or for any of its kind. What came later than the event stays:
 # the events may be read again from the first one.
@@ -38,8 +37,6 @@ class SeatChange:
     seat: int
     player: str
     held: bool
-    until: int
-    """Until when it is held, microseconds since 1970 UTC; 0: for as long as a buy-in takes."""
     at: int
     """Microseconds since 1970 UTC."""
 
@@ -50,7 +47,7 @@ async def settle(connection: Connection, table: str, changes: Sequence[SeatChang
         if not change.player:
             await connection.execute(_FREE, table, change.seat)
             continue
-        await connection.execute(_TAKE, table, change.seat, change.player, change.held, change.until)
+        await connection.execute(_TAKE, table, change.seat, change.player, change.held)
         if not change.held:
             await connection.execute(_STOP_WAITING, table, change.player, change.at)
             await connection.execute(_TAKEN, table, change.player, change.at)

@@ -25,12 +25,9 @@ CREATE TABLE lobby.seat (
     seat integer NOT NULL,
     player text COLLATE "C" NOT NULL,
     held boolean NOT NULL,
-    -- Until when it is held for a player without a buy-in, microseconds since 1970 UTC; else 0.
-    held_until bigint NOT NULL,
     PRIMARY KEY ("table", seat)
 );
 CREATE INDEX seat_player ON lobby.seat (player);
-CREATE INDEX seat_held ON lobby.seat (held_until) WHERE held_until > 0;
 
 -- Houses that were ever in maintenance.
 CREATE TABLE lobby.house (
@@ -126,7 +123,6 @@ CREATE TABLE lobby.template_table (
     -- Null until the table service has answered.
     "table" text COLLATE "C",
     closing boolean NOT NULL,
-    opened_at bigint NOT NULL,
     PRIMARY KEY (template, number)
 );
 
