@@ -65,7 +65,7 @@ def _plain(value: Any, disclosed: bool) -> Any:
 
 def _field(name: str, value: Any, disclosed: bool) -> Any:
     """Cards read As Td, one text a hand."""
-    if name not in _CARDS:
+    if name not in _CARDS or not isinstance(value, list | tuple):
         return _plain(value, disclosed)
     return [render(each) for each in value] if any(isinstance(each, tuple) for each in value) else render(value)
 
