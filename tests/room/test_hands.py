@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import asyncpg
 import pytest
+from tests.conftest import Migrated
 
 from relance.api.events.v1 import events_pb2 as e
+from relance.eventlog import PostgresLog
 from relance.room.accounts import Discrepancy, Mark, Movement
-from relance.room.drill import check
-from relance.room.hands import TableHands, VoidedHand
+from relance.room.drill import check, compare
+from relance.room.folder import DataFolder
+from relance.room.hands import Follower, TableHands, VoidedHand
 
 MARK = Mark(transfer=1, balance=7_000)
 PAID = Movement("t-8", before=7_000, after=17_000)
@@ -100,3 +106,34 @@ def test_a_gap_in_the_log_is_an_error() -> None:
     table = play(*hand_in_progress())
     with pytest.raises(ValueError, match="version 9 follows 5"):
         table.apply(e.TableEvent(table="t", version=9))
+
+
+def test_the_hands_that_ran_are_the_hands_that_were_voided() -> None:
+    compare({("t-1", 3), ("t-2", 4)}, {("t-2", 4), ("t-1", 3)})
+    with pytest.raises(Discrepancy, match="1 of 2 hands in progress ran and were not voided: t-1 hand 3"):
+        compare({("t-1", 3), ("t-2", 4)}, {("t-2", 4)})
+    with pytest.raises(Discrepancy, match="1 of 0 hands in progress were voided and did not run: t-1 hand 3"):
+        compare(set(), {("t-1", 3)})
+
+
+async def test_the_log_of_a_table_process_that_stands_still_is_read_to_its_end(
+    migrated: Migrated, tmp_path: Path
+) -> None:
+    url = await migrated("relance.eventlog")
+    owner = await asyncpg.connect(url)
+    follower = Follower(DataFolder(tmp_path), "127.0.0.1:1", ["tables/t-1", "tables/t-2"])
+    try:
+        async with PostgresLog(url, "ada") as log:
+            for table in ("t-1", "t-2"):
+                events = [e.TableEvent(table=table, version=at, hand=1, **payload) for at, payload in _numbered()]  # type: ignore[arg-type]
+                await log.create(table, events[:2])
+                await log.append(table, 2, 1, events[2:])
+        await follower.settle(owner)
+        assert [(table.version, table.pot) for table in follower.tables.values()] == [(5, 400), (5, 400)]
+    finally:
+        await follower.close()
+        await owner.close()
+
+
+def _numbered() -> list[tuple[int, dict[str, object]]]:
+    return list(enumerate(hand_in_progress(), start=1))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import asyncpg
 import grpc
 from rich.console import Console
 from rich.table import Table
@@ -120,8 +122,9 @@ class _Drill:
         """One kill: wait for the moment, kill, wait until the room plays again, account for the money."""
         players = sorted({player for table in self._tables for player in table.players})
         marks = await self._statements.marks(players)
-        await self._until(lambda: len(self._in_progress()) >= IN_PROGRESS, f"{IN_PROGRESS} hands have chips in the pot")
+        await self._hold_still()
         running = self._in_progress()
+        hands = {(table.table, table.hand) for table in self._tables if table.hand}
         pots = sum(table.pot for table in running)
         fences = {table.table: table.fence for table in self._tables}
         voided = {table.table: len(table.voided) for table in self._tables}
@@ -129,6 +132,7 @@ class _Drill:
         pids = {name: self._room.child(name).pid for name in self._victims}
         for name in self._victims:
             self._room.kill(name)
+        self._room.child("table").send(signal.SIGCONT)
         began = time.monotonic()
         self._console.print(
             f"killed {', '.join(self._victims)} with {len(running)} hands in progress, {money(pots, EUR)} in the pots"
@@ -147,14 +151,32 @@ class _Drill:
             )
         self._console.print(f"the room is whole again after {time.monotonic() - began:.1f} s")
         new = [hand for table in self._tables for hand in table.voided[voided[table.table] :]]
-        await self._account_for(new, marks, len(running))
+        await self._account_for(new, marks, hands if "table" in self._victims else set())
 
-    async def _account_for(self, voided: list[VoidedHand], marks: dict[str, Mark], running: int) -> None:
-        """Every chip of the voided hands is back where it was. Raises Discrepancy."""
-        if "table" not in self._victims and voided:
-            raise Discrepancy(f"{len(voided)} hands were voided though no table process died")
-        if "table" in self._victims and len(voided) < min(running, IN_PROGRESS):
-            raise Discrepancy(f"{running} hands were in progress, but only {len(voided)} were voided")
+    async def _hold_still(self) -> None:
+        """Stop the table process at a moment at which enough hands are in progress. The log says how many they are: it
+        is read to its end while nothing can be added to it.
+        """
+        enough = f"{IN_PROGRESS} hands have chips in the pot"
+        owner = await asyncpg.connect(self._room.owner_url)
+        deadline = time.monotonic() + PATIENCE
+        try:
+            while time.monotonic() < deadline:
+                await self._until(lambda: len(self._in_progress()) >= IN_PROGRESS, enough)
+                self._room.child("table").send(signal.SIGSTOP)
+                await self._follower.settle(owner)
+                if len(self._in_progress()) >= IN_PROGRESS:
+                    return
+                self._room.child("table").send(signal.SIGCONT)
+        finally:
+            await owner.close()
+        raise RoomError(f"gave up after {PATIENCE:.0f} s of waiting until {enough}; logs: {self._room.folder.logs}")
+
+    async def _account_for(self, voided: list[VoidedHand], marks: dict[str, Mark], hands: set[tuple[str, int]]) -> None:
+        """The hands of `hands` (table, number) were voided and no others, and every chip is back where it was. Raises
+        Discrepancy.
+        """
+        compare(hands, {(hand.table, hand.hand) for hand in voided})
         movements = {player: await self._statements.since(player, mark) for player, mark in marks.items()}
         moved = sum(len(of_player) for of_player in movements.values())
         if voided:
@@ -228,6 +250,17 @@ def _tables(options: DrillOptions) -> list[table_pb2.OpenTableRequest]:
         )
         for number in range(1, count + 1)
     ]
+
+
+def compare(running: set[tuple[str, int]], voided: set[tuple[str, int]]) -> None:
+    """The hands (table, number) that ran when the table process died are those that were voided. Raises Discrepancy."""
+    for what, hands in (
+        ("ran and were not voided", running - voided),
+        ("were voided and did not run", voided - running),
+    ):
+        if hands:
+            names = ", ".join(f"{table} hand {number}" for table, number in sorted(hands))
+            raise Discrepancy(f"{len(hands)} of {len(running)} hands in progress {what}: {names}")
 
 
 def check(hand: VoidedHand, stake: Stake, movements: list[Movement], mark: Mark | None) -> tuple[int, int]:

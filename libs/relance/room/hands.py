@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import asyncpg
 import grpc
 
 from relance.api.events.v1 import events_pb2
@@ -12,6 +14,10 @@ from relance.api.table.v1 import table_pb2, table_pb2_grpc
 from relance.room.folder import OPERATOR_ROLES, DataFolder
 
 READ_TIMEOUT = 10.0
+STILL_SECONDS = 0.05
+# The table service's sessions that are at work.
+_BUSY = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'relance_table' AND state <> 'idle'"
+_AFTER = "SELECT body FROM log.event WHERE stream = $1 AND version > $2 ORDER BY version"
 PUTS = frozenset({"ante_posted", "blind_posted", "bring_in_posted", "called", "bet_made", "raised"})
 
 
@@ -153,6 +159,26 @@ class Follower:
             async for answer in self._admin.ReadStream(read, metadata=metadata, timeout=READ_TIMEOUT):
                 for event in answer.events:
                     table.apply(event)
+
+    async def settle(self, database: asyncpg.Connection[asyncpg.Record]) -> None:
+        """Read on to the very end while no table process runs: from the database, once nothing is on its way there.
+
+        `database`: a connection that sees the sessions of others.
+        """
+        while True:
+            read = await self._read(database)
+            await asyncio.sleep(STILL_SECONDS)
+            if not await database.fetchval(_BUSY) and not await self._read(database) and not read:
+                return
+
+    async def _read(self, database: asyncpg.Connection[asyncpg.Record]) -> int:
+        """Read what the database has; how many events that were."""
+        count = 0
+        for name, table in self.tables.items():
+            for row in await database.fetch(_AFTER, name.removeprefix("tables/"), table.version):
+                table.apply(events_pb2.TableEvent.FromString(row["body"]))
+                count += 1
+        return count
 
     async def close(self) -> None:
         """Close the connection."""
