@@ -65,7 +65,7 @@ class Books:
 @pytest_asyncio.fixture
 async def books(migrated: Migrated) -> AsyncIterator[Books]:
     """A busy room that nobody has tampered with."""
-    database_url = await migrated("relance.eventlog", "relance.wallet", "relance.rake")
+    database_url = await migrated("relance.eventlog", "relance.table", "relance.wallet", "relance.rake")
     owner = await asyncpg.connect(database_url)
     await owner.execute("ALTER ROLE relance_audit LOGIN PASSWORD 'audit'")
     async with (

@@ -81,7 +81,9 @@ def test_N1_different_names_have_different_keys() -> None:
 def test_N1_chat_is_refused_above_128_code_points_after_nfc_and_never_cut() -> None:
     assert check_chat("x" * LONGEST_CHAT) == "x" * LONGEST_CHAT
     assert check_chat("e\u0301" * LONGEST_CHAT) == "é" * LONGEST_CHAT
-    assert check_chat("<script>\n") == "<script>\n"
+    assert check_chat("<script>") == "<script>"
+    with pytest.raises(Rejected, match="U\\+202E"):
+        check_chat("abc\u202edef")
     for text in ("x" * (LONGEST_CHAT + 1), "x" * 2**20):
         with pytest.raises(Rejected) as refusal:
             check_chat(text)

@@ -19,7 +19,7 @@ from relance.wallet.settings import WalletSettings
 @pytest_asyncio.fixture
 async def room(migrated: Migrated, nats_server: Nats, tmp_path: Path) -> AsyncIterator[Room]:
     """A room with a wallet; table processes are started by the test."""
-    database_url = await migrated("relance.eventlog", "relance.wallet")
+    database_url = await migrated("relance.eventlog", "relance.table", "relance.wallet")
     keys = Keys(tmp_path)
     settings = WalletSettings(
         database_url=SecretStr(database_url),

@@ -18,7 +18,7 @@ from relance.poker.rejected import Rejected
 
 if TYPE_CHECKING:
     from relance.api.common.v1.game_pb2 import Limit, RakeSchedule, Stakes, TableConfig, Timers
-    from relance.api.table.v1.table_pb2 import OpenTableRequest
+    from relance.api.table.v1.table_pb2 import ChangeSettingsRequest, OpenTableRequest
 
 LONGEST_TABLE_NAME = 64
 """Code points of a table's name."""
@@ -174,13 +174,40 @@ def _timers(request: OpenTableRequest, house: House) -> Timers:
     timers.CopyFrom(house.timers)
     if request.turbo:
         timers.decision_ms = house.turbo_decision_ms
+    _set_timers(timers, request.timers)
+    return timers
+
+
+def _set_timers(timers: Timers, wanted: Timers) -> None:
+    """Set what is asked for; 0 leaves what is there."""
     for field in TIMERS:
-        asked: int = getattr(request.timers, field)
+        asked: int = getattr(wanted, field)
         if not 0 <= asked <= LONGEST_MS:
-            raise invalid(f"timers.{field}", str(asked), f"0 (the house's) to {LONGEST_MS}", "milliseconds")
+            raise invalid(f"timers.{field}", str(asked), f"0 (as it is) to {LONGEST_MS}", "milliseconds")
         if asked:
             setattr(timers, field, asked)
-    return timers
+
+
+def changed(config: TableConfig, request: ChangeSettingsRequest) -> TableConfig:
+    """A running table's configuration with what a request changes in it: name, clocks, buy-ins.
+
+    Raises Rejected: FIELD_INVALID, FIELD_TOO_LONG, INVALID_AMOUNT.
+    """
+    new = game_pb2.TableConfig()
+    new.CopyFrom(config)
+    if request.display_name:
+        new.display_name = check_name(request.display_name, longest=LONGEST_TABLE_NAME)
+    _set_timers(new.timers, request.timers)
+    if request.min_buy_in:
+        least = max(config.stakes.low_limit, config.stakes.ante, 1)
+        new.min_buy_in = check_amount(request.min_buy_in, "min_buy_in", least=least)
+    if request.max_buy_in:
+        if config.limit not in _BUY_IN_CAPPED:
+            raise invalid("max_buy_in", str(request.max_buy_in), "0", "B1: fixed and spread limit have no maximum")
+        new.max_buy_in = check_amount(request.max_buy_in, "max_buy_in", least=new.min_buy_in)
+    if new.max_buy_in and new.min_buy_in > new.max_buy_in:
+        raise invalid("min_buy_in", str(new.min_buy_in), f"up to {new.max_buy_in}", "B1")
+    return new
 
 
 def _rake_choice(house: House, name: str, special: dict[str, str]) -> int | None:

@@ -73,9 +73,12 @@ def close_table(table: Table, command: cmd.CloseTable, context: Context) -> list
 
 
 def change_settings(table: Table, command: cmd.ChangeSettings, context: Context) -> list[pb.TableEvent]:
-    """Another configuration from the next hand on. Raises Rejected FIELD_INVALID, NOTHING_TO_CHANGE in a hand."""
-    if table.hand is not None:
-        raise Rejected(reason_pb2.REASON_NOTHING_TO_CHANGE, "settings change between hands", {})
+    """Another configuration from the next hand on: a running hand has its own terms.
+
+    Raises Rejected FIELD_INVALID; NOTHING_TO_CHANGE for another rake in a hand, which began with the one before.
+    """
+    if table.hand is not None and command.rake is not None:
+        raise Rejected(reason_pb2.REASON_NOTHING_TO_CHANGE, "the rake changes between hands", {})
     terms_of(command.config)
     highest = max(table.seats, default=0)
     if highest > command.config.seats:

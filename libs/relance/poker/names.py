@@ -34,15 +34,7 @@ def check_name(text: str, field: str = "display_name", *, longest: int = LONGEST
             f"{field} has {len(name)} code points; {longest} would be accepted",
             {"field": field, "max": str(longest)},
         )
-    for at, character in enumerate(name):
-        category = unicodedata.category(character)
-        if category in {"Cc", "Cs"} or (category == "Cf" and not _joins_emoji(name, at)):
-            raise Rejected(
-                reason_pb2.REASON_FIELD_INVALID,
-                f"{field} contains U+{ord(character):04X} at position {at + 1}; control and format characters are "
-                "not accepted (U+200D only inside an emoji)",
-                {"field": field, "allowed": "no control or format characters"},
-            )
+    _check_characters(name, field)
     return name
 
 
@@ -54,7 +46,8 @@ def key_of_name(name: str) -> str:
 def check_chat(text: str, field: str = "text") -> str:
     """A chat message in NFC, otherwise verbatim (N1).
 
-    Raises Rejected: FIELD_MISSING (empty), FIELD_TOO_LONG (metadata field, max): longer is refused, never cut.
+    Raises Rejected: FIELD_MISSING (empty), FIELD_TOO_LONG (metadata field, max): longer is refused, never cut;
+    FIELD_INVALID (metadata field, allowed) for control and format characters, as in names.
     """
     message = unicodedata.normalize("NFC", text)
     if not message:
@@ -65,7 +58,20 @@ def check_chat(text: str, field: str = "text") -> str:
             f"{field} has {len(message)} code points; {LONGEST_CHAT} would be accepted",
             {"field": field, "max": str(LONGEST_CHAT)},
         )
+    _check_characters(message, field)
     return message
+
+
+def _check_characters(text: str, field: str) -> None:
+    for at, character in enumerate(text):
+        category = unicodedata.category(character)
+        if category in {"Cc", "Cs"} or (category == "Cf" and not _joins_emoji(text, at)):
+            raise Rejected(
+                reason_pb2.REASON_FIELD_INVALID,
+                f"{field} contains U+{ord(character):04X} at position {at + 1}; control and format characters are "
+                "not accepted (U+200D only inside an emoji)",
+                {"field": field, "allowed": "no control or format characters"},
+            )
 
 
 def _joins_emoji(name: str, at: int) -> bool:

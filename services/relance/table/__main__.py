@@ -18,7 +18,7 @@ async def serve(settings: TableSettings, stop: asyncio.Event) -> None:
             await process.drain(settings.drain_timeout)
 
 
-main = command_line("table", TableSettings, serve, packages=("relance.eventlog",))
+main = command_line("table", TableSettings, serve, packages=("relance.eventlog", "relance.table"))
 
 if __name__ == "__main__":
     main()

@@ -23,6 +23,7 @@ from relance.poker import (
     Prompt,
     Rejected,
     Request,
+    Seat,
     Table,
     advance,
     decide,
@@ -33,17 +34,21 @@ from relance.poker import (
     view,
 )
 from relance.poker.commands import (
+    Act,
+    ActLate,
     Command,
     ConnectionLost,
     ConnectionRestored,
     Drain,
+    ExpireSeats,
     StartHand,
     TakeOver,
     Timeout,
 )
 from relance.poker.deck import CardSource
+from relance.poker.holding import next_expiry
 from relance.runtime.errors import Refused
-from relance.table import effects, protections, wire
+from relance.table import effects, notices, protections, wire
 from relance.table.audience import Audience
 from relance.table.clocks import Clocks
 from relance.table.host import Host, closed
@@ -171,9 +176,14 @@ class Actor:
         if self.why is not None and self.state is not State.PAUSED:
             raise self.why
         welcome.view.CopyFrom(self.view(stream.player or None))
+        seat = self.table.seat_of(stream.player) if stream.player else None
+        if seat is not None:
+            welcome.preferences.CopyFrom(preferences(seat))
         stream.push(wire.welcome(welcome))
         for message in missed:
             stream.push(message)
+        for notice in notices.for_player(self.table, stream.player):
+            stream.push(wire.notice(notice))
         if self._audience is None:
             self._audience = Audience()
         self._audience.streams.append(stream)
@@ -201,6 +211,11 @@ class Actor:
             seen.prompt.remaining_ms = round(left * 1e3)
         return seen
 
+    def say(self, message: bytes) -> None:
+        """Send what somebody said to everyone who watches."""
+        if self._audience is not None:
+            self._audience.say(message)
+
     @property
     def waiting(self) -> int:
         """Commands in the mailbox."""
@@ -223,11 +238,17 @@ class Actor:
         elif self._changed:
             self._settle_connection(self._changed.pop())
         elif (mail := self._mail.take()) is not None:
-            self._decide(mail.command, mail.request, mail.answer)
+            command = mail.command
+            if isinstance(command, Act) and (used := clocks.bank_used(mail.received)):
+                command = ActLate(command, used)
+            self._decide(command, mail.request, mail.answer)
         elif now >= clocks.starts:
             clocks.starts = NEVER
             self._deck = self.host.deck(self.table)
             self._decide(StartHand(), None, nobody)
+        elif now >= clocks.seats:
+            clocks.seats = NEVER
+            self._decide(ExpireSeats(), None, self._expired)
         elif now >= clocks.reconnect:
             clocks.reconnect = NEVER
             self._changed = {seat.player for seat in self.table.seats.values() if seat.connected}
@@ -338,7 +359,8 @@ class Actor:
     def _follow(self, events: Sequence[TableEvent], owners: dict[int, tuple[int, str]]) -> None:
         if self.why is not None and self.state is State.RUNNING and self.table.fence == self.fence:
             self.why = None  # this owner's start is durable: the mailbox opens
-        effects.follow(self.host, self.table, self._audience, events)
+        if effects.follow(self.host, self.table, self._audience, events):
+            self._watch_seats(0.0)
         if self.table.hand is None:
             self._between_hands()
         asked = prompt(self.table)
@@ -366,8 +388,20 @@ class Actor:
             return False
         if asked.turn == clocks.turn:
             return False
-        clocks.ask(asked.turn, asked.clock_ms / 1e3, self.host.clock.monotonic())
+        clocks.ask(asked.turn, asked.clock_ms / 1e3, self.host.clock.monotonic(), asked.bank_ms / 1e3)
         return True
+
+    def _watch_seats(self, least: float) -> None:
+        """Wake up when the next seat expires, in `least` seconds at the earliest."""
+        ends = next_expiry(self.table)
+        if ends:
+            left = max(least, (ends - self.host.clock.now_us()) / 1e6)
+            self._clocks.seats = self.host.clock.monotonic() + left
+
+    def _expired(self, outcome: Outcome) -> None:
+        """Some seats have expired, or the wall clock is behind and none has yet."""
+        nobody(outcome)
+        self._watch_seats(0.001)
 
     def _arm(self, now: float) -> None:
         """Ask the timers for the next time that matters."""
@@ -489,6 +523,17 @@ class Actor:
     def _notice(self, kind: str, text: str) -> None:
         if self._audience is not None:
             self._audience.notice(table_pb2.Notice(kind=kind, text=text, hand=self.table.last_hand))
+
+
+def preferences(seat: Seat) -> table_pb2.SeatPreferences:
+    """How a seat plays by itself."""
+    return table_pb2.SeatPreferences(
+        auto_post=seat.auto_post,
+        auto_muck=seat.auto_muck,
+        wait_for_big_blind=seat.wait,
+        sit_out_next_big_blind=seat.sit_out_next_big_blind,
+        auto_top_up=seat.auto_top_up,
+    )
 
 
 def _fault(request: Request | None) -> Refused:

@@ -9,9 +9,9 @@ from relance.api.common.v1 import reason_pb2
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.api.table.v1 import table_pb2, table_pb2_grpc
 from relance.eventlog import EventLog, Unavailable
-from relance.poker import redact
-from relance.poker.commands import OpenTable
-from relance.poker.config import table_config
+from relance.poker import Request, redact
+from relance.poker.commands import ChangeSettings, Command, OpenTable
+from relance.poker.config import changed, table_config
 from relance.runtime import validation
 from relance.runtime.auth import AUDITOR, FLOOR, SERVICE, VIEWER, Context, require
 from relance.runtime.errors import Refused
@@ -24,8 +24,16 @@ PAGE = 500
 _ENDS = frozenset({"hand_ended", "hand_voided"})
 
 
+_Timed = (
+    table_pb2.HoldSeatRequest
+    | table_pb2.BanPlayerRequest
+    | table_pb2.MutePlayerRequest
+    | table_pb2.ChangeSettingsRequest
+)
+
+
 class TableAdminService(table_pb2_grpc.TableAdminServiceServicer):
-    """For operators and for other services. HoldSeat and ReleaseSeat answer UNIMPLEMENTED: the rules hold no seats."""
+    """For operators and for other services."""
 
     def __init__(self, tables: Tables, log: EventLog) -> None:
         self._tables = tables
@@ -55,6 +63,52 @@ class TableAdminService(table_pb2_grpc.TableAdminServiceServicer):
         """Hands may start again."""
         return await self._command("resume_table", request, context, (FLOOR, SERVICE))
 
+    async def HoldSeat(self, request: table_pb2.HoldSeatRequest, context: Context) -> table_pb2.HoldSeatResponse:
+        """Hold a free seat for one player, or for longer the one that is held."""
+        caller = require(context, SERVICE)
+        table, asked = self._asked("hold_seat", request, caller.subject)
+        command = requests.hold_seat(request, caller.subject, self._tables.host.clock.now_us())
+        version = await (await self._tables.find(table)).ask(command, asked)
+        try:
+            held = (await self._log.read(table, version - 1, 1))[0].seat_held
+        except Unavailable:
+            raise self._tables.host.unavailable(table) from None
+        return table_pb2.HoldSeatResponse(seat=held.seat, expire_time_us=held.expire_time_us, version=version)
+
+    async def ReleaseSeat(self, request: table_pb2.ReleaseSeatRequest, context: Context) -> table_pb2.CommandResponse:
+        """Give up the seat that is held for a player."""
+        return await self._command("release_seat", request, context, (SERVICE,))
+
+    async def WarnPlayer(self, request: table_pb2.WarnPlayerRequest, context: Context) -> table_pb2.CommandResponse:
+        """Warn a player, on record (C2, C4)."""
+        return await self._command("warn_player", request, context, (FLOOR,))
+
+    async def BanPlayer(self, request: table_pb2.BanPlayerRequest, context: Context) -> table_pb2.CommandResponse:
+        """Ban a player from the table (C2, C4)."""
+        caller = require(context, FLOOR)
+        table, asked = self._asked("ban_player", request, caller.subject)
+        command = requests.ban_player(request, caller.subject, self._tables.host.clock.now_us())
+        return await self._ask(table, command, asked)
+
+    async def MutePlayer(self, request: table_pb2.MutePlayerRequest, context: Context) -> table_pb2.CommandResponse:
+        """Take a player's voice in the chat, or give it back."""
+        caller = require(context, FLOOR)
+        table, asked = self._asked("mute_player", request, caller.subject)
+        command = requests.mute_player(request, caller.subject, self._tables.host.clock.now_us())
+        return await self._ask(table, command, asked)
+
+    async def ChangeSettings(
+        self, request: table_pb2.ChangeSettingsRequest, context: Context
+    ) -> table_pb2.CommandResponse:
+        """Another name, other clocks or buy-ins from the next hand on."""
+        caller = require(context, FLOOR)
+        table, asked = self._asked("change_settings", request, caller.subject)
+        reason = validation.text(request.reason, "reason", longest=requests.MAX_REASON)
+        config = (await self._tables.find(table)).table.config
+        if config is None:
+            raise self._tables.host.unavailable(table)
+        return await self._ask(table, ChangeSettings(caller.subject, changed(config, request), reason=reason), asked)
+
     async def VoidHand(self, request: table_pb2.VoidHandRequest, context: Context) -> table_pb2.CommandResponse:
         """Void the running hand (C4)."""
         return await self._command("void_hand", request, context, (FLOOR,))
@@ -80,16 +134,32 @@ class TableAdminService(table_pb2_grpc.TableAdminServiceServicer):
         if request.limit < 0:
             raise validation.invalid("limit", "0 (up to the head) or a number of events")
         try:
-            heads = await self._log.heads([table])
-            if table not in heads:
-                raise Refused(reason_pb2.REASON_TABLE_NOT_FOUND, f"There is no table {table}.", table=f"tables/{table}")
-            upto = min(heads[table], request.after + request.limit) if request.limit else heads[table]
-            pages = self._disclosed if caller.has(AUDITOR) else self._public
-            async for page in pages(table, request.after, upto, heads[table]):
+            if request.limit and not caller.has(AUDITOR):  # followers, by far the most frequent: one query
+                pages = self._public(table, request.after, request.after + request.limit)
+            else:
+                head = await self._head(table)
+                upto = min(head, request.after + request.limit) if request.limit else head
+                pages = (
+                    self._disclosed(table, request.after, upto, head)
+                    if caller.has(AUDITOR)
+                    else self._public(table, request.after, upto)
+                )
+            found = False
+            async for page in pages:
                 if page:
+                    found = True
                     yield table_pb2.ReadStreamResponse(events=page)
+            if not found:
+                await self._head(table)
         except Unavailable:
             raise self._tables.host.unavailable(table) from None
+
+    async def _head(self, table: str) -> int:
+        """The last version. Raises Unavailable, Refused TABLE_NOT_FOUND."""
+        heads = await self._log.heads([table])
+        if table not in heads:
+            raise Refused(reason_pb2.REASON_TABLE_NOT_FOUND, f"There is no table {table}.", table=f"tables/{table}")
+        return heads[table]
 
     async def ListHeads(self, request: table_pb2.ListHeadsRequest, context: Context) -> table_pb2.ListHeadsResponse:
         """The last version of each table, or of those named that exist."""
@@ -103,13 +173,14 @@ class TableAdminService(table_pb2_grpc.TableAdminServiceServicer):
             heads=[table_pb2.Head(table=f"tables/{table}", version=heads[table]) for table in sorted(heads)]
         )
 
-    async def _public(self, table: str, after: int, upto: int, _head: int) -> AsyncIterator[list[TableEvent]]:
+    async def _public(self, table: str, after: int, upto: int) -> AsyncIterator[list[TableEvent]]:
         while after < upto:
-            page = await self._log.read(table, after, min(PAGE, upto - after))
-            if not page:
+            asked = min(PAGE, upto - after)
+            page = await self._log.read(table, after, asked)
+            yield [redact(event) for event in page]
+            if len(page) < asked:
                 return
             after = page[-1].version
-            yield [redact(event) for event in page]
 
     async def _disclosed(self, table: str, after: int, upto: int, head: int) -> AsyncIterator[list[TableEvent]]:
         """As `_public`, with the cards of hands whose end is in the log: each is held back until that is known."""
@@ -142,6 +213,14 @@ class TableAdminService(table_pb2_grpc.TableAdminServiceServicer):
         caller = require(context, *roles)
         table = validation.table_id(request.table)
         command, asked = requests.read(kind, request, caller.subject)
-        actor = await self._tables.find(table)
-        version = await actor.ask(command, asked)
+        return await self._ask(table, command, asked)
+
+    def _asked(self, kind: str, request: _Timed, caller: str) -> tuple[str, Request]:
+        """The table that a request names, and the request's identity."""
+        table = validation.table_id(request.table)
+        request.ClearField("table")
+        return table, requests.identify(kind, request.request_id, request, caller)
+
+    async def _ask(self, table: str, command: Command, asked: Request) -> table_pb2.CommandResponse:
+        version = await (await self._tables.find(table)).ask(command, asked)
         return table_pb2.CommandResponse(request_id=asked.id, version=version)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from relance.api.events.v1.events_pb2 import Refund
 from relance.api.table.v1 import table_pb2
 from relance.runtime.errors import Refused
 from relance.table import wire
@@ -40,16 +39,17 @@ class Audience:
         for stream in self.streams:
             stream.push(message)
 
-    def refunded(self, hand: int, refund: Refund) -> None:
-        """Tell a player that the chips of a void hand are back."""
-        message = wire.notice(
-            table_pb2.Notice(
-                kind="REFUND", text="The hand is void; your chips are back.", hand=hand, amount=refund.amount
-            )
-        )
+    def tell(self, player: str, notice: table_pb2.Notice) -> None:
+        """Send a notice to one player."""
+        message = wire.notice(notice)
         for stream in self.streams:
-            if stream.player == refund.player:
+            if stream.player == player:
                 stream.push(message)
+
+    def say(self, message: bytes) -> None:
+        """Send what somebody said, as a PlayResponse."""
+        for stream in self.streams:
+            stream.push(message)
 
     def end(self, why: Refused) -> None:
         """End every stream."""

@@ -7,24 +7,33 @@ from relance.table.timers import NEVER
 
 class Clocks:
     """turn: of the prompt whose clock runs, 0 = none. starts: when the next hand may start. reconnect: when players who
-    have not come back to a new owner count as gone. While the clocks stand still the prompt keeps what is left.
+    have not come back to a new owner count as gone. seats: when what is held or reserved expires. While the clocks
+    stand still the prompt keeps what is left.
     """
 
-    __slots__ = ("_deadline", "_ended", "_left", "_still", "reconnect", "starts", "turn")
+    __slots__ = ("_bank", "_deadline", "_ended", "_left", "_still", "reconnect", "seats", "starts", "turn")
 
     def __init__(self) -> None:
         self.turn = 0
         self.starts = NEVER
         self.reconnect = NEVER
+        self.seats = NEVER
+        self._bank = 0.0
         self._ended = -NEVER
         self._deadline = 0.0
         self._left = 0.0
         self._still = False
 
-    def ask(self, turn: int, seconds: float, now: float) -> None:
-        """The clock of a new prompt begins."""
+    def ask(self, turn: int, seconds: float, now: float, bank: float = 0.0) -> None:
+        """The clock of a new prompt begins; the last `bank` of its seconds are the player's time bank."""
         self.turn, self.starts = turn, NEVER
-        self._deadline, self._left = now + seconds, seconds
+        self._deadline, self._left, self._bank = now + seconds, seconds, bank
+
+    def bank_used(self, at: float) -> int:
+        """Milliseconds of the time bank that an answer which came in at a time has used."""
+        if not self._bank or not self.turn:
+            return 0
+        return max(0, round((self._bank - self.left(at)) * 1e3))
 
     def hand_ended(self, now: float) -> None:
         """The pause between two hands begins."""
@@ -37,7 +46,7 @@ class Clocks:
 
     def stop(self) -> None:
         """Nothing is waited for any more."""
-        self.turn, self.starts, self.reconnect = 0, NEVER, NEVER
+        self.turn, self.starts, self.reconnect, self.seats = 0, NEVER, NEVER, NEVER
 
     def stand_still(self, now: float) -> None:
         """Keep what is left of the prompt's time."""
@@ -61,4 +70,4 @@ class Clocks:
 
     def next(self) -> float:
         """The next time that matters."""
-        return min(self._deadline if self.turn else self.starts, self.reconnect)
+        return min(self._deadline if self.turn else self.starts, self.reconnect, self.seats)

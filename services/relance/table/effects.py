@@ -9,6 +9,7 @@ import structlog
 from relance.api.events.v1 import events_pb2
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.poker import Table, Transfer
+from relance.table import notices
 from relance.table.audience import Audience
 from relance.table.host import Host
 
@@ -17,12 +18,19 @@ log = structlog.get_logger(__name__)
 Effect = Callable[[Host, Table, Audience | None, TableEvent], None]
 
 
-def follow(host: Host, table: Table, audience: Audience | None, events: Sequence[TableEvent]) -> None:
-    """Do what the events of an append ask for; the table has them applied already."""
+def follow(host: Host, table: Table, audience: Audience | None, events: Sequence[TableEvent]) -> bool:
+    """Do what the events of an append ask for; the table has them applied already. Whether seats may expire sooner."""
+    sooner = False
     for event in events:
-        effect = _EFFECTS.get(event.WhichOneof("payload") or "")
+        kind = event.WhichOneof("payload") or ""
+        effect = _EFFECTS.get(kind)
         if effect is not None:
             effect(host, table, audience, event)
+        sooner = sooner or kind in _TIMED
+    return sooner
+
+
+_TIMED = frozenset({"owner_started", "seat_reserved", "seat_held", "connection_lost", "settings_changed"})
 
 
 def _ask_wallet(host: Host, table: Table, asked: Iterable[Transfer]) -> None:
@@ -51,7 +59,7 @@ def _hand_voided(host: Host, table: Table, audience: Audience | None, event: Tab
     log.info("hand voided", table=table.id, hand=event.hand, why=events_pb2.VoidReason.Name(void.reason))
     if audience is not None:
         for refund in void.refunds:
-            audience.refunded(event.hand, refund)
+            audience.tell(refund.player, notices.refund(event.hand, refund.amount, void.reason, event.time_us))
 
 
 # By the name of the payload.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from importlib.metadata import version as package_version
 
 from google.protobuf.message import DecodeError
@@ -12,12 +13,15 @@ from relance.api.common.v1 import reason_pb2
 from relance.api.table.v1 import table_pb2
 from relance.eventlog import EventLog
 from relance.poker import Rejected
+from relance.poker.commands import Command, TakeSeat
 from relance.runtime import validation
 from relance.runtime.auth import PLAYER, Context, Identity, KeyRing, identity, require
 from relance.runtime.errors import Refused, code_number, reason_name
+from relance.runtime.invitations import is_invited
 from relance.runtime.server import MAX_REQUEST_BYTES
 from relance.table import requests, wire
 from relance.table.actor import Actor
+from relance.table.chat import Chat
 from relance.table.mail import Mail, Outcome
 from relance.table.resume import missed
 from relance.table.streams import Stream
@@ -35,10 +39,11 @@ LAST_WORDS_SECONDS = 2.0
 class Play:
     """The two streaming methods of TableService."""
 
-    def __init__(self, tables: Tables, log: EventLog, keyring: KeyRing) -> None:
+    def __init__(self, tables: Tables, log: EventLog, keyring: KeyRing, chat: Chat) -> None:
         self._tables = tables
         self._log = log
         self._keyring = keyring
+        self._chat = chat
 
     async def play(self, context: Context) -> None:
         """Play at a table: a Join first, then commands up and what happens down."""
@@ -59,7 +64,7 @@ class Play:
         actor = await self._tables.find(validation.table_id(message.join.table))
         stream = Stream(caller.player, seated=True)
         await self._admit(actor, stream, message.join.resume_version)
-        session = _Session(self._tables, actor, stream, caller, self._keyring)
+        session = _Session(self._tables, actor, stream, caller, self._keyring, self._chat)
         await _run(actor, stream, context, session)
 
     async def watch(self, raw: bytes, context: Context) -> None:
@@ -72,22 +77,29 @@ class Play:
         actor = await self._tables.find(validation.table_id(request.table))
         stream = Stream(caller.player if caller.has(PLAYER) else "", seated=False)
         await self._admit(actor, stream, request.resume_version)
-        await _run(actor, stream, context, _Session(self._tables, actor, stream, caller, self._keyring))
+        await _run(actor, stream, context, _Session(self._tables, actor, stream, caller, self._keyring, self._chat))
 
     async def _admit(self, actor: Actor, stream: Stream, resume_version: int) -> None:
+        talk = await self._chat.on_join(actor.id)
         updates = await missed(self._log, actor, stream.player, resume_version)
         # No await from here on: the view, what was missed before it and what comes after it fit together.
         welcome = table_pb2.Welcome(
             server_version=SERVER_VERSION, max_request_bytes=MAX_REQUEST_BYTES, max_pending_commands=MAX_PENDING
         )
         actor.attach(stream, welcome, updates)
+        for message in talk:
+            stream.push(message)
 
 
 class _Session:
     """Who is at the other end of a stream: their token's time, and the commands that they send."""
 
-    def __init__(self, tables: Tables, actor: Actor, stream: Stream, caller: Identity, keyring: KeyRing) -> None:
+    def __init__(
+        self, tables: Tables, actor: Actor, stream: Stream, caller: Identity, keyring: KeyRing, chat: Chat
+    ) -> None:
+        self._tables = tables
         self._host = tables.host
+        self._chat = chat
         self._actor = actor
         self._stream = stream
         self._caller = caller
@@ -146,12 +158,28 @@ class _Session:
                 raise Refused(
                     reason_pb2.REASON_MAILBOX_FULL, f"{MAX_PENDING} commands of this stream wait.", limit=MAX_PENDING
                 )
+            if kind == "chat":
+                self.pending += 1
+                self._tables.keep(self._say(command))
+                return
+            invitation = command.invitation if kind == "take_seat" else ""
             order, request = requests.read(kind, command, self._caller.subject)
+            if invitation:
+                order = admitted(self._keyring, invitation, order, self._actor.id, self._host.clock.now_us())
         except Refused as refused:
             self._stream.push(wire.refusal(_refusal(request_id, refused)))
             return
         self.pending += 1
         self._actor.post(Mail(order, request, received, _Answer(self, self._stream, request_id)))
+
+    async def _say(self, request: table_pb2.SendChatRequest) -> None:
+        answer = _Answer(self, self._stream, request.request_id)
+        try:
+            await self._chat.say(self._actor, self._caller.subject, request)
+        except (Refused, Rejected) as refused:
+            answer(refused)
+        else:
+            answer(0)
 
     def _refresh(self, token: str) -> None:
         caller = self._keyring.verify(token, self._host.clock.now_us())
@@ -159,6 +187,12 @@ class _Session:
             raise Refused(reason_pb2.REASON_TOKEN_INVALID, "The token is another caller's.")
         self._caller = caller
         self._watch_token()
+
+
+def admitted(keyring: KeyRing, invitation: str, order: Command, table: str, now_us: int) -> Command:
+    """A TakeSeat with what its invitation is worth at a private table."""
+    assert isinstance(order, TakeSeat)
+    return replace(order, invited=is_invited(keyring, invitation, order.player, table, now_us=now_us))
 
 
 class _Answer:

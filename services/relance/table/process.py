@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import grpc
@@ -22,13 +22,15 @@ from relance.eventlog.ownership import Heartbeat, Observer
 from relance.eventlog.publish import Publisher
 from relance.poker import Table, public_bytes
 from relance.poker.deck import CardSource, VirtualDeck, shuffled_by
-from relance.runtime import nats
+from relance.runtime import database, nats
 from relance.runtime.auth import KeyRing, ServiceToken, TokenSigner
 from relance.runtime.clock import Clock, SystemClock
 from relance.runtime.database import UnfitDatabase
+from relance.runtime.paging import PageTokens
 from relance.runtime.server import Server
 from relance.table import wire
 from relance.table.admin import TableAdminService
+from relance.table.chat import Chat
 from relance.table.host import Host
 from relance.table.metrics import TableMetrics
 from relance.table.play import Play
@@ -115,7 +117,8 @@ async def running(
     """
     clock = clock or SystemClock()
     metrics = metrics or TableMetrics()
-    token = ServiceToken(TokenSigner.from_file(settings.signing_key, settings.signing_kid), "table")
+    signer = TokenSigner.from_file(settings.signing_key, settings.signing_kid)
+    token = ServiceToken(signer, "table")
     keyring = KeyRing(settings.keyring)
     writer = f"{settings.instance}-{secrets.token_hex(4)}"
     timers = Timers(clock)
@@ -149,12 +152,14 @@ async def running(
             transfers=transfers, protections=protections, deck=deck, rake=rake,
         )  # fmt: skip
         tables = Tables(host)
+        chat = Chat(await stack.enter_async_context(_talk(settings)), clock)
+        pages = PageTokens(signer.secret("pages"))
         transfers.tell = tables.tell
         server = await stack.enter_async_context(Server(settings, keyring=keyring, checks={"database": tables.ready}))
-        service = TableService(tables, events, Play(tables, events, keyring))
+        service = TableService(tables, events, Play(tables, events, keyring, chat), keyring, chat, pages)
         server.add(table_pb2_grpc.add_TableServiceServicer_to_server, service)
         server.add_handlers(SERVICE, service.raw_handlers())
-        server.add(table_pb2_grpc.add_TableAdminServiceServicer_to_server, TableAdminService(tables, events))  # type: ignore[abstract]
+        server.add(table_pb2_grpc.add_TableAdminServiceServicer_to_server, TableAdminService(tables, events))
         tables.address = await server.start()
 
         heartbeat = _MeasuredHeartbeat(events, tables.address, clock)
@@ -179,6 +184,11 @@ async def _opened(stack: AsyncExitStack, settings: TableSettings, writer: str) -
             await asyncio.sleep(OPEN_AGAIN_SECONDS)
         except UnsafeDatabase as error:
             raise UnfitDatabase(str(error)) from error
+
+
+def _talk(settings: TableSettings) -> AbstractAsyncContextManager[database.Pool]:
+    """Connections for the chat: few, and not those of the log."""
+    return database.pool(settings.database_url.get_secret_value(), name="table chat", max_size=2)
 
 
 async def _channel(stack: AsyncExitStack, address: str) -> grpc.aio.Channel:

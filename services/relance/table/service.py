@@ -7,14 +7,20 @@ from typing import Any
 
 import grpc
 
+from relance.api.common.v1 import reason_pb2
 from relance.api.table.v1 import table_pb2, table_pb2_grpc
 from relance.eventlog import EventLog, Unavailable
 from relance.poker import redact
 from relance.runtime import validation
-from relance.runtime.auth import AUDITOR, FLOOR, PLAYER, Context, identity, require
-from relance.table import requests
+from relance.runtime.auth import AUDITOR, FLOOR, PLAYER, Context, KeyRing, identity, require
+from relance.runtime.errors import Refused
+from relance.runtime.paging import PageTokens
+from relance.runtime.pipeline import shielded
+from relance.table import notices, requests
+from relance.table.chat import Chat
 from relance.table.hands import hand_events, hand_not_found, is_over, seat_in
-from relance.table.play import Play
+from relance.table.history import own_hands, session_of
+from relance.table.play import Play, admitted
 from relance.table.tables import Tables
 
 SERVICE = "relance.api.table.v1.TableService"
@@ -23,10 +29,15 @@ SERVICE = "relance.api.table.v1.TableService"
 class TableService(table_pb2_grpc.TableServiceServicer):
     """For players and watchers. Play and Watch take and give raw bytes: register `raw_handlers` too."""
 
-    def __init__(self, tables: Tables, log: EventLog, streams: Play) -> None:
+    def __init__(
+        self, tables: Tables, log: EventLog, streams: Play, keyring: KeyRing, chat: Chat, pages: PageTokens
+    ) -> None:
         self._tables = tables
         self._log = log
         self._streams = streams
+        self._keyring = keyring
+        self._chat = chat
+        self._pages = pages
 
     def raw_handlers(self) -> Mapping[str, grpc.RpcMethodHandler[Any, Any]]:
         """Play and Watch without a codec, so that what many watch is encoded once."""
@@ -67,6 +78,61 @@ class TableService(table_pb2_grpc.TableServiceServicer):
         """Leave the table."""
         return await self._command("leave_seat", request, context)
 
+    async def SetSeatPreferences(
+        self, request: table_pb2.SetSeatPreferencesRequest, context: Context
+    ) -> table_pb2.CommandResponse:
+        """Change how the seat plays by itself."""
+        return await self._command("set_seat_preferences", request, context)
+
+    async def AckNotices(self, request: table_pb2.AckNoticesRequest, context: Context) -> table_pb2.CommandResponse:
+        """The caller has seen the notices."""
+        return await self._command("ack_notices", request, context)
+
+    async def ListNotices(
+        self, request: table_pb2.ListNoticesRequest, context: Context
+    ) -> table_pb2.ListNoticesResponse:
+        """What the caller should know about chips at this table."""
+        player = require(context, PLAYER).player
+        actor = await self._tables.find(validation.table_id(request.table))
+        return table_pb2.ListNoticesResponse(notices=notices.for_player(actor.table, player))
+
+    async def SendChat(self, request: table_pb2.SendChatRequest, context: Context) -> table_pb2.ChatMessage:
+        """Say something at the table."""
+        player = require(context, PLAYER).player
+        actor = await self._tables.find(validation.table_id(request.table))
+        return await shielded(self._chat.say(actor, player, request))
+
+    async def ListChat(self, request: table_pb2.ListChatRequest, context: Context) -> table_pb2.ListChatResponse:
+        """What was said at the table last: for its players, watchers and operators."""
+        identity(context)
+        table = validation.table_id(request.table)
+        count = validation.page_size(request.page_size, usual=50, most=200)
+        return table_pb2.ListChatResponse(messages=await self._chat.last(table, count))
+
+    async def ListHands(self, request: table_pb2.ListHandsRequest, context: Context) -> table_pb2.ListHandsResponse:
+        """Hands that the caller was dealt into, newest first."""
+        player = require(context, PLAYER).player
+        table = validation.table_id(request.table)
+        size = validation.page_size(request.page_size, usual=20, most=100)
+        position = self._pages.read(request.page_token, table, player)
+        head, _ = await self._head(table)
+        before = int(position[0]) if position else head + 1
+        try:
+            hands, rest = await own_hands(self._log, table, player, before, size)
+        except Unavailable:
+            raise self._tables.host.unavailable(table) from None
+        token = self._pages.make([rest], table, player) if rest else ""
+        return table_pb2.ListHandsResponse(hands=hands, next_page_token=token)
+
+    async def GetSession(self, request: table_pb2.GetSessionRequest, context: Context) -> table_pb2.Session:
+        """The caller's sitting at the table: the running one, or else the last."""
+        player = require(context, PLAYER).player
+        actor = await self._tables.find(validation.table_id(request.table))
+        found = session_of(actor.table, player)
+        if found is None:
+            raise Refused(reason_pb2.REASON_NOT_SEATED, "You have not played at this table lately.")
+        return found
+
     async def GetTable(self, request: table_pb2.GetTableRequest, context: Context) -> table_pb2.TableView:
         """The table as the caller may see it."""
         caller = identity(context)
@@ -81,9 +147,8 @@ class TableService(table_pb2_grpc.TableServiceServicer):
             raise (
                 validation.missing("hand") if request.hand == 0 else validation.invalid("hand", "the number of a hand")
             )
-        actor = await self._tables.find(table)
-        head, last = actor.table.version, actor.table.last_hand
-        if request.hand > last:
+        head, last = await self._head(table)
+        if last and request.hand > last:
             raise hand_not_found(request.hand, last)
         try:
             events = await hand_events(self._log, table, request.hand, head)
@@ -101,10 +166,24 @@ class TableService(table_pb2_grpc.TableServiceServicer):
         info = await self._tables.locate(validation.table_id(request.table))
         return table_pb2.LocateResponse(address=info.address, fence=info.fence)
 
+    async def _head(self, table: str) -> tuple[int, int]:
+        """Version of the table's last event and number of its last hand (0: not known); of a closed one, too."""
+        actor = self._tables.actors.get(table)
+        if actor is None and table in self._tables.closed:
+            try:
+                return (await self._log.heads([table]))[table], 0
+            except Unavailable:
+                raise self._tables.host.unavailable(table) from None
+        actor = actor or await self._tables.find(table)
+        return actor.table.version, actor.table.last_hand
+
     async def _command(self, kind: str, request: requests.PlayerMessage, context: Context) -> table_pb2.CommandResponse:
         caller = require(context, PLAYER)
         table = validation.table_id(request.table)
+        invitation = request.invitation if isinstance(request, table_pb2.TakeSeatRequest) else ""
         command, asked = requests.read(kind, request, caller.player)
+        if invitation:
+            command = admitted(self._keyring, invitation, command, table, self._tables.host.clock.now_us())
         actor = await self._tables.find(table)
         version = await actor.ask(command, asked)
         return table_pb2.CommandResponse(request_id=asked.id, version=version)

@@ -97,6 +97,11 @@ class Tables:
         """Commands in all mailboxes."""
         return sum(actor.waiting for actor in self.actors.values())
 
+    @property
+    def closed(self) -> set[str]:
+        """Tables of this process that are closed for good: only their hands can still be read."""
+        return {table for table, why in self.stopped.items() if why.reason == reason_pb2.REASON_TABLE_CLOSED}
+
     async def ready(self) -> bool:
         """Whether tables can act: the readiness check."""
         return self.host.log.connected and not self.host.draining

@@ -39,6 +39,7 @@ _UPDATE = _tag(table_pb2.PlayResponse, "update")
 _RESULT = _tag(table_pb2.PlayResponse, "result")
 _REFUSAL = _tag(table_pb2.PlayResponse, "refusal")
 _NOTICE = _tag(table_pb2.PlayResponse, "notice")
+_CHAT = _tag(table_pb2.PlayResponse, "chat")
 
 
 def update(body: bytes, prompt: bytes) -> bytes:
@@ -75,6 +76,11 @@ def refusal(message: table_pb2.Refusal) -> bytes:
 def notice(message: table_pb2.Notice) -> bytes:
     """A PlayResponse with a notice."""
     return _wrapped(_NOTICE, message)
+
+
+def chat(message: table_pb2.ChatMessage) -> bytes:
+    """A PlayResponse with what somebody said."""
+    return _wrapped(_CHAT, message)
 
 
 class Encoded:
