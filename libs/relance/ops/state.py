@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
 from typing import Any
 
 from google.protobuf.message import Message
@@ -20,7 +21,8 @@ from relance.poker import Table
 from relance.poker.cards import render
 
 _SECRET = frozenset({"down", "gone", "muck", "salts"})
-_INTERNAL = frozenset({"requests", "terms"})
+_INTERNAL = frozenset({"requests", "terms", "game", "streets"})
+"""What is the service's own, and what the configuration says already."""
 _CARDS = frozenset({"board", "down", "up", "gone", "muck", "set_aside"})
 
 
@@ -60,7 +62,7 @@ def _plain(value: Any, disclosed: bool) -> Any:
         return [_plain(each, disclosed) for each in value]
     if isinstance(value, bytes):
         return value.hex()
-    return value
+    return value.name if isinstance(value, Enum) else value
 
 
 def _field(name: str, value: Any, disclosed: bool) -> Any:
