@@ -1,9 +1,10 @@
 """The audit: the four invariants of the money, proved on a live room without stopping it.
 
-Log and wallet are in one database, so one REPEATABLE READ transaction sees both as they were at a single moment: a
-consistent cut. Whatever was on its way at that moment is accounted for, because each step is durable before the next
-one begins: the table's request stands in the log before the wallet is asked, the wallet's row before the table writes
-that it is settled, the end of a hand before its rake moves. The transaction only reads and waits for nobody.
+Log and wallet are in one database, so one snapshot shows both as they were at a single moment: a consistent cut. Three
+connections share it, each in a REPEATABLE READ READ ONLY transaction: one for the log, two for the wallet. Whatever was
+on its way at that moment is accounted for, because each step is durable before the next one begins: the table's request
+stands in the log before the wallet is asked, the wallet's row before the table writes that it is settled, the end of a
+hand before its rake moves. The audit only reads and waits for nobody.
 
 1. per table and version: stacks + pot + top-ups held + rake taken + cashed out = bought in;
 2. per currency: all accounts sum to zero, no account of the room is below zero, each balance is the sum of its
@@ -12,7 +13,8 @@ that it is settled, the end of a hand before its rake moves. The transaction onl
    collected, and no hand's rake is stuck there because it was wrong or refused;
 4. key by key: each transfer of an escrow has its event with the same amount and parties, and the answers agree.
 
-Events and wallet rows are read table by table through a cursor: memory holds one table at a time.
+Events and wallet rows are read table by table through a cursor: memory holds one table at a time, and the
+names of the accounts.
 """
 
 from __future__ import annotations
@@ -20,23 +22,33 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
+from typing import TypeAlias
 
 import asyncpg
 import click
 
 from relance.ops.books import Books, Figures, Finding, Written, without_log
+from relance.ops.chips import STEPS
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 PAGE = 5_000
 
-_EVENTS = "SELECT stream, version, type, body FROM log.event ORDER BY stream, version"
+# What moves no chips is counted, not read.
+_EVENTS = """
+SELECT stream, version, type, CASE WHEN type = ANY ($1::text[]) THEN body END AS body
+FROM log.event ORDER BY stream, version
+"""
 _HEADS = "SELECT stream, head FROM log.stream"
 _ESCROWS = "SELECT substr(name, 8) AS name, id, balance FROM wallet.account WHERE kind = 'escrow'"
+_NAMES = "SELECT id, name FROM wallet.account"
 _WRITTEN = """
-SELECT key, payer.name AS payer, payee.name AS payee, amount, t.currency, coalesce(refusal, '') AS refusal
-FROM (SELECT * FROM wallet.transfer WHERE payer = $1 UNION ALL SELECT * FROM wallet.transfer WHERE payee = $1) AS t
-JOIN wallet.account AS payer ON payer.id = t.payer JOIN wallet.account AS payee ON payee.id = t.payee
-ORDER BY t.id
+SELECT key, payer, payee, amount, currency, coalesce(refusal, '') FROM wallet.transfer WHERE payer = $1
+UNION ALL
+SELECT key, payer, payee, amount, currency, coalesce(refusal, '') FROM wallet.transfer WHERE payee = $1
 """
 _SUMS = "SELECT currency, count(*) AS accounts, sum(balance)::bigint AS total FROM wallet.account GROUP BY 1 ORDER BY 1"
 _NEGATIVE = """
@@ -126,20 +138,37 @@ async def audit(url: str) -> Report:
     """
     started = time.monotonic()
     report = Report()
-    connection: asyncpg.Connection[asyncpg.Record] = await asyncpg.connect(url, timeout=10)
-    try:
-        async with connection.transaction(isolation="repeatable_read", readonly=True):
-            await connection.execute("SET LOCAL jit = off")
-            await _wallet(connection, report)
-            await _tables(connection, report)
-            await _rake(connection, report)
-    finally:
-        await connection.close()
+    async with _reader(url) as log:
+        snapshot = await log.fetchval("SELECT pg_export_snapshot()")
+        async with _reader(url, snapshot) as wallet, _reader(url, snapshot) as sums:
+            checking = asyncio.create_task(_wallet(sums, report))
+            try:
+                await _tables(log, wallet, report)
+                await _rake(wallet, report)
+            finally:
+                await asyncio.gather(checking, return_exceptions=True)
+            await checking
+    report.findings.sort(key=lambda finding: finding.invariant)
     report.seconds = time.monotonic() - started
     return report
 
 
-async def _wallet(connection: asyncpg.Connection[asyncpg.Record], report: Report) -> None:
+@asynccontextmanager
+async def _reader(url: str, snapshot: str = "") -> AsyncIterator[Connection]:
+    """A connection in a transaction that reads as of one moment: now, or that of an exported snapshot."""
+    connection: Connection = await asyncpg.connect(url, timeout=10)
+    try:
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            if snapshot:
+                # The name is the server's own, letters, digits and dashes: this statement takes no parameter.
+                await connection.execute(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
+            await connection.execute("SET LOCAL jit = off")
+            yield connection
+    finally:
+        await connection.close()
+
+
+async def _wallet(connection: Connection, report: Report) -> None:
     """Invariant 2."""
     find = report.findings.append
     for row in await connection.fetch(_SUMS):
@@ -155,38 +184,51 @@ async def _wallet(connection: asyncpg.Connection[asyncpg.Record], report: Report
         find(Finding(2, "it is not what its hash says: it was changed after it was written", transfer=row["key"]))
 
 
-async def _tables(connection: asyncpg.Connection[asyncpg.Record], report: Report) -> None:
+async def _tables(log: Connection, wallet: Connection, report: Report) -> None:
     """Invariants 1, 3 and 4."""
-    heads: dict[str, int] = {row["stream"]: row["head"] for row in await connection.fetch(_HEADS)}
-    escrows = {row["name"]: (row["id"], row["balance"]) for row in await connection.fetch(_ESCROWS)}
+    heads: dict[str, int] = {row["stream"]: row["head"] for row in await wallet.fetch(_HEADS)}
+    names: dict[int, str] = {row["id"]: row["name"] for row in await wallet.fetch(_NAMES)}
+    escrows = {row["name"]: (row["id"], row["balance"]) for row in await wallet.fetch(_ESCROWS)}
 
     async def books_of(name: str) -> Books:
         account, balance = escrows.pop(name, (0, 0))
-        return Books(name, await _written(connection, account), balance)
+        return Books(name, await _written(wallet, account, names), balance)
 
     def close(books: Books) -> None:
         report.findings += books.close(heads.pop(books.name, 0))
         report.figures.add(books.figures)
 
     books: Books | None = None
-    cursor = await connection.cursor(_EVENTS)
-    while rows := await cursor.fetch(PAGE):
+    async for rows in _pages(log):
         for stream, version, kind, body in rows:
             if books is None or books.name != stream:
                 if books is not None:
                     close(books)
                 books = await books_of(stream)
             books.take(version, kind, body)
-        await asyncio.sleep(0)  # an audit inside a running room lets the others have their turn
     if books is not None:
         close(books)
     for name in sorted(heads):
         close(await books_of(name))
     for name, (account, balance) in sorted(escrows.items()):
-        report.findings += without_log(name, await _written(connection, account), balance)
+        report.findings += without_log(name, await _written(wallet, account, names), balance)
 
 
-async def _rake(connection: asyncpg.Connection[asyncpg.Record], report: Report) -> None:
+async def _pages(connection: Connection) -> AsyncIterator[list[asyncpg.Record]]:
+    """All events, by table and version. The server prepares a page while the one before is worked on."""
+    cursor = await connection.cursor(_EVENTS, list(STEPS))
+    coming = asyncio.create_task(cursor.fetch(PAGE))
+    try:
+        while rows := await coming:
+            coming = asyncio.create_task(cursor.fetch(PAGE))
+            await asyncio.sleep(0)  # the request goes out; and inside a running room the others have their turn
+            yield rows
+    finally:
+        coming.cancel()
+        await asyncio.gather(coming, return_exceptions=True)
+
+
+async def _rake(connection: Connection, report: Report) -> None:
     """Hands whose rake stays in escrow until people have looked, by the rake service's own rows where there are any."""
     if await connection.fetchval("SELECT to_regclass('rake.hand')") is None:
         return
@@ -200,9 +242,12 @@ async def _rake(connection: asyncpg.Connection[asyncpg.Record], report: Report) 
         report.findings.append(Finding(3, text, row["table_id"], row["hand"]))
 
 
-async def _written(connection: asyncpg.Connection[asyncpg.Record], account: int) -> dict[str, Written]:
+async def _written(connection: Connection, account: int, names: Mapping[int, str]) -> dict[str, Written]:
     rows = await connection.fetch(_WRITTEN, account) if account else []
-    return {key: Written(*row) for key, *row in rows}
+    return {
+        key: Written(names[payer], names[payee], amount, currency, refusal)
+        for key, payer, payee, amount, currency, refusal in rows
+    }
 
 
 def run_audit(url: str, *, as_json: bool = False) -> int:

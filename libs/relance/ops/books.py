@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError
 
@@ -12,9 +12,6 @@ from relance.api.common.v1 import game_pb2
 from relance.api.events.v1 import events_pb2
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.ops.chips import INBOUND, OTHERS, STEPS, Broken, Chips
-
-MOST_ATTEMPTS = 99
-"""Most collections of one hand's rake."""
 
 _parse = TableEvent.FromString
 
@@ -36,8 +33,7 @@ class Finding:
         return f"invariant {self.invariant}: {', '.join([*where, self.text])}"
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """A row of the wallet for this table: a transfer, or a recorded refusal. Amounts in minor units."""
 
     payer: str
@@ -92,10 +88,10 @@ class Books:
     answers: dict[str, Written | None] = field(default_factory=dict)
     """The wallet's answer to each transfer that the table has not heard of yet."""
 
-    def take(self, version: int, kind: str, body: bytes) -> None:
-        """The next event, as it stands in the log: its payload's name, and its body.
+    def take(self, version: int, kind: str, body: bytes | None) -> None:
+        """The next event, as it stands in the log: its payload's name, and its body where it is one of STEPS.
 
-        Events that move no chips are not even parsed. One of the others that hides under such a name is missed where
+        Events that move no chips are only counted. One of the others that hides under such a name is missed where
         the chips that it moved are next held against what the events say.
         """
         if self.broken:
@@ -110,7 +106,7 @@ class Books:
                 self._break(f"version {version} is a {kind!r}, which this program does not know")
             return
         try:
-            event = _parse(body)
+            event = _parse(body or b"")
             if event.version != version or event.table != self.name or event.WhichOneof("payload") != kind:
                 raise Broken(f"the event in the row is {event.table}@{event.version}, {event.WhichOneof('payload')}")
             step(self.chips, getattr(event, kind), event)
@@ -206,11 +202,8 @@ class Books:
         first = f"rake/{self.name}/{event.hand}"
         right = (f"tables/{self.name}", f"house/{self._currency()}")
         moved = 0
-        # A refusal is final under its key: a collection that an operator released is asked under the next one.
-        for transfer in (first, *(f"{first}/{attempt}" for attempt in range(2, MOST_ATTEMPTS + 1))):
-            row = self.written.pop(transfer, None)
-            if row is None:
-                break
+        transfer, attempt = first, 1
+        while (row := self.written.pop(transfer, None)) is not None:
             if (row.payer, row.payee) != right:
                 self._find(4, f"the wallet wrote it from {row.payer} to {row.payee}", event.hand, transfer)
             if row.amount != rake:
@@ -218,6 +211,9 @@ class Books:
             if not row.refusal:
                 moved += 1
                 self.collected += row.amount
+            # A refusal is final under its key: a collection that an operator released is asked under the next one.
+            attempt += 1
+            transfer = f"{first}/{attempt}"
         if moved > 1:
             self._find(4, f"the hand's rake was moved {moved} times", event.hand, first)
         self.figures.collected += moved > 0
