@@ -111,8 +111,13 @@ def bring_in_bounds(hand: Hand, at: int) -> tuple[int, int, tuple[int, ...]]:
 
 
 def can_offer_split(hand: Hand, at: int) -> bool:
-    """P1: the first to act in the round after the draw; under `stays` whoever is asked before the first bet."""
+    """P1: the first to act in the round after the draw; under `stays` whoever is asked before the first bet.
+
+    Not who missed the draw clock: to them the answers alone remain (G12).
+    """
     if hand.street == 0 or hand.offering or hand.offer_over or hand.current > 0 or hand.status[at] != ACTIVE:
+        return False
+    if hand.barred >> at & 1:
         return False
     return hand.terms.offer_stays or all(faced < 0 for faced in hand.faced)
 

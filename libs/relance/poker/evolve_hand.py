@@ -102,11 +102,11 @@ def _blind_posted(table: Table, blind: pb.BlindPosted, event: pb.TableEvent) -> 
         return
     _put(hand, at, blind.amount)
     hand.bet[at] += blind.amount
-    full = hand.terms.big_blind if blind.kind == pb.BLIND_KIND_BIG else 0
-    hand.floor = max(hand.floor, full)
-    hand.current = max(hand.current, hand.bet[at], full)
+    hand.current = max(hand.current, hand.bet[at])
     if blind.kind == pb.BLIND_KIND_BIG:
-        hand.level, hand.bets = full, 1
+        full = hand.terms.big_blind
+        hand.level, hand.bets, hand.current = full, 1, max(hand.current, full)
+        hand.floor = full if blind.amount < full else 0
 
 
 def _bring_in_posted(table: Table, brought: pb.BringInPosted, event: pb.TableEvent) -> None:
@@ -114,7 +114,8 @@ def _bring_in_posted(table: Table, brought: pb.BringInPosted, event: pb.TableEve
     at = hand.index[brought.seat]
     _put(hand, at, brought.amount)
     hand.bet[at] += brought.amount
-    hand.current = hand.floor = hand.terms.bring_in
+    hand.current = hand.terms.bring_in
+    hand.floor = hand.current if brought.amount < hand.current else 0
     hand.bring_in = False
     _spoke(hand, at, table.version)
 
@@ -243,8 +244,12 @@ def _uncalled_returned(table: Table, returned: pb.UncalledReturned, event: pb.Ta
     before = hand.current
     hand.current = max(hand.floor, *hand.bet)
     hand.level = min(hand.level, hand.current)
-    if hand.aggressor == at and hand.status[at] == FOLDED:
-        hand.aggressor = NOBODY
+    if hand.status[at] == FOLDED:
+        if hand.aggressor == at:
+            hand.aggressor = NOBODY
+        if not hand.current:
+            # Nothing is left of what they bet: the next bet is the first of the round.
+            hand.bets, hand.raised, hand.step = 0, False, hand.terms.min_bet
     if hand.asked != NOBODY and hand.current != before:
         hand.asked = hand.next_to_act(hand.asked - 1)
         hand.turn = table.version

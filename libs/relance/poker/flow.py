@@ -20,7 +20,10 @@ def run(draft: Draft) -> None:
     """Decide everything up to the next question or the end of the hand."""
     while True:
         hand = draft.table.hand
-        if hand is None or hand.asked != NOBODY:
+        if hand is None:
+            return
+        turn_up(draft)
+        if hand.asked != NOBODY:
             return
         if hand.live() < 2:
             _too_few(draft)
@@ -29,8 +32,10 @@ def run(draft: Draft) -> None:
 
 
 def _too_few(draft: Draft) -> None:
-    """The last player takes the pots; a hand that too few posted for is void."""
-    if draft.hand.phase == POSTING:
+    """The last player takes the pots; a hand that too few posted for is void, unless somebody forfeits an ante (S6)."""
+    hand = draft.hand
+    forfeited = any(hand.put[at] for at, status in enumerate(hand.status) if status == FOLDED)
+    if hand.phase == POSTING and not forfeited:
         void_hand(draft, pb.VOID_REASON_NOT_ENOUGH_PLAYERS)
         between_hands(draft)
     else:
@@ -161,13 +166,13 @@ def _end_round(draft: Draft) -> None:
         return
     return_uncalled(draft)
     draft.emit("round_ended", round=hand.round, pot=hand.pot)
-    turn_up(draft)
 
 
 def turn_up(draft: Draft) -> None:
     """Show live hands at once when no more betting is possible and cards are still to come (G14)."""
     hand = draft.hand
-    if hand.turned_up or not hand.game.turn_up or hand.phase == SHOWDOWN or hand.able() > 1:
+    between_rounds = hand.phase == DRAWING or (hand.phase == DEALING and hand.street > 0)
+    if hand.turned_up or not between_rounds or not hand.game.turn_up or hand.able() > 1 or hand.live() < 2:
         return
     for at in range(len(hand.seats)):
         if hand.is_live(at):

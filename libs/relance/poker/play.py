@@ -182,7 +182,7 @@ def _raise(hand: Hand, at: int, command: Act) -> Event:
     amount = check_amount(given)
     if bounds != NO_RAISE and opens != (command.kind == betting.BET_):
         raise not_offered(hand)
-    if command.kind == betting.COMPLETE and hand.bets:
+    if command.kind == betting.COMPLETE and hand.bets and hand.current == hand.level:
         raise not_offered(hand)
     return raise_event(hand, at, check_raise(hand, at, amount, bounds))
 
@@ -295,7 +295,9 @@ def time_out(table: Table, command: Timeout, context: Context) -> list[pb.TableE
     draft.emit("timed_out", seat=seat, player=player, time_bank_used_ms=bank)
     if hand.asks == SHOW:
         muck(draft, at)
-    elif hand.asks == POST:
+        run(draft)
+        return draft.decision()
+    if hand.asks == POST:
         draft.emit("folded", seat=seat, reason=pb.FOLD_REASON_TIMED_OUT)
         refuse_to_post(draft, at)
     else:

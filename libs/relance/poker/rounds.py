@@ -174,7 +174,8 @@ def ask_to_show(hand: Hand, version: int) -> None:
     if not hand.asks_to_muck or hand.turned_up:
         return
     hand.asks = SHOW
-    for turn, at in enumerate(showing_order(hand)):
+    claims = {at for number, pot in enumerate(pots_of(hand)) if number not in hand.agreed for at in pot.eligible}
+    for turn, at in enumerate(at for at in showing_order(hand) if at in claims):
         if (hand.shown | hand.mucked) >> at & 1:
             continue
         choice = hand.terms.show_all or (turn > 0 and at not in winners_of(hand))

@@ -96,10 +96,10 @@ def _antes(draft: Draft, terms: Terms) -> None:
 
 
 def _blind(draft: Draft, seat: int, kind: pb.BlindKind.ValueType, amount: int) -> None:
-    """B9: what the stack covers."""
+    """B9: what the stack covers. A big blind of nothing is posted too: the others face the full one."""
     hand = draft.hand
     at = hand.index[seat]
     stack = hand.stack[at]
     amount = min(amount, stack)
-    if amount:
+    if amount or kind == pb.BLIND_KIND_BIG:
         draft.emit("blind_posted", seat=seat, kind=kind, amount=amount, all_in=amount == stack)
