@@ -8,7 +8,7 @@ from relance.api.common.v1 import game_pb2
 from relance.api.lobby.v1 import lobby_pb2
 from relance.play.glyphs import LIMITS, Glyphs, clean, figure, game_title, money, stakes_text
 
-COLUMNS = ("Game", "Limit", "Stakes", "Seats", "Avg pot", "Hands/h", "State", "Name")
+COLUMNS = ("Game", "Limit", "Stakes", "Seats", "State", "Avg pot", "Hands/h", "Name")
 # Orders that a key goes through: the room's own words, and what is shown.
 ORDERS = (
     ("players desc", "most players"),
@@ -45,9 +45,9 @@ def row(table: lobby_pb2.Table, glyphs: Glyphs, *, seated: bool = False) -> tupl
         _limit(table) if config.limit == game_pb2.LIMIT_NO_LIMIT else _limit(table).removesuffix(" limit"),
         f"{stakes_text(config)} {_unit(table, glyphs)}",
         f"{table.players}/{config.seats}",
+        " ".join(part for part in ("YOUR SEAT" if seated else "", _flags(table)) if part),
         figure(table.average_pot, config.currency) if table.average_pot else glyphs.dash,
         f"{table.hands_per_hour:.0f}" if table.hands_per_hour else glyphs.dash,
-        " ".join(part for part in (_flags(table), "your seat" if seated else "") if part),
         clean(config.display_name) or table.name.rpartition("/")[2],
     )
 

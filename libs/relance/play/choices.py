@@ -15,15 +15,15 @@ RAISES: Final = (pb.ACTION_KIND_BET, pb.ACTION_KIND_RAISE, pb.ACTION_KIND_COMPLE
 class Choice:
     """One thing to do.
 
-    key: what is pressed. label: what it does. sized: an amount is entered first. confirm: a question that is asked
-    before, with the same key as its yes; empty: done at once.
+    key: what is pressed. label: what it does. sized: what an amount is entered for first; empty: none is. confirm: a
+    question that is asked before, with the same key as its yes; empty: done at once.
     """
 
     key: str
     label: str
     kind: pb.ActionKind.ValueType
     amount: int = 0
-    sized: bool = False
+    sized: str = ""
     confirm: str = ""
 
 
@@ -176,7 +176,7 @@ def _raising(kind: pb.ActionKind.ValueType, prompt: pb.Prompt, currency: int, gl
         return Choice("r", f"{word} {figure(least, currency)}", kind, least)
     between = f" {glyphs.dash} " if not prompt.raise_sizes else " or "
     bounds = [*prompt.raise_sizes] or [least, most]
-    return Choice("r", f"{word} {between.join(figure(size, currency) for size in bounds)}", kind, sized=True)
+    return Choice("r", f"{word} {between.join(figure(size, currency) for size in bounds)}", kind, sized=word)
 
 
 def _all_in_amount(prompt: pb.Prompt, currency: int, glyphs: Glyphs) -> str:

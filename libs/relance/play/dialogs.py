@@ -21,8 +21,10 @@ Answer = TypeVar("Answer")
 class AmountInput(Input):
     """An amount, with keys that set it: `shortcut` answers the new minor units, or None where the key is none."""
 
-    def __init__(self, currency: int, shortcut: Callable[[str], int | None], *, id: str | None = None) -> None:
-        super().__init__(restrict=r"[0-9.,]*", compact=True, id=id)
+    def __init__(
+        self, currency: int, shortcut: Callable[[str], int | None], *, id: str | None = None, disabled: bool = False
+    ) -> None:
+        super().__init__(restrict=r"[0-9.,]*", compact=True, id=id, disabled=disabled)
         self.currency = currency
         self.shortcut = shortcut
 

@@ -13,6 +13,8 @@ from relance.play.glyphs import SYMBOLS, Align, Glyphs, cards_text, figure, fit,
 from relance.play.recap import Recap
 
 SEAT_LINES = 4
+# Least and most lines of the middle.
+MIDDLE_LINES = (5, 9)
 SIDE_WIDTH = 20
 _ASKS = {
     pb.PROMPT_KIND_DRAW: "draws",
@@ -49,14 +51,15 @@ class Scene:
 def draw_table(scene: Scene, width: int, height: int) -> Text:
     """The table in exactly `height` lines of exactly `width` cells; 80 by 13 is enough for ten seats."""
     top, left, right, bottom = _places(scene.view)
-    spare = max(height - 2 * SEAT_LINES - 5, 0)
-    margin = min(spare // 4, 2)
-    middle_lines = max(height - 2 * SEAT_LINES - 2 * margin, 5)
-    blank = [Text(" " * width)] * margin
-    lines = [*_row(scene, top, width), *blank]
+    blank = Text(" " * width)
+    middle_lines = min(max(height - 2 * SEAT_LINES, MIDDLE_LINES[0]), MIDDLE_LINES[1])
+    spare = max(height - 2 * SEAT_LINES - middle_lines, 0)
+    margin = min(spare // 2, 2)
+    outside = (spare - 2 * margin) // 2
+    lines = [blank] * outside + _row(scene, top, width) + [blank] * margin
     lines += _middle(scene, left, right, width, middle_lines)
-    lines += [*blank, *_row(scene, bottom, width)]
-    return Text("\n").join(lines[:height] + [Text(" " * width)] * (height - len(lines)))
+    lines += [blank] * margin + _row(scene, bottom, width)
+    return Text("\n").join((lines + [blank] * (height - len(lines)))[:height])
 
 
 def _places(view: pb.TableView) -> tuple[list[int], int, int, list[int]]:
@@ -114,7 +117,10 @@ def _middle(scene: Scene, left: int, right: int, width: int, height: int) -> lis
 def _felt(scene: Scene, width: int, height: int) -> list[Text]:
     """The box in the middle: board, pots, whose turn."""
     glyphs, inner = scene.glyphs, width - 4
-    rows = [_board(scene), _pots(scene, inner), *_turn(scene, inner)][: height - 2]
+    turn = _turn(scene, inner)
+    if height - 4 < len(turn):
+        turn = [Text("  ").join(turn)]
+    rows = [_board(scene), _pots(scene, inner), *turn][: height - 2]
     above = (height - 2 - len(rows)) // 2
     rows = [Text("")] * above + rows
     rows += [Text("")] * (height - 2 - len(rows))

@@ -15,7 +15,6 @@ from relance.play.glyphs import LIMITS, Glyphs, card_text, cards_text, clean, fi
 WATCHING = (("s", "sit down"), ("h", "hands"), ("esc", "lobby"))
 SEATED = (("z", "sit out"), ("t", "top up"), ("l", "leave"), ("h", "hands"), ("esc", "lobby"))
 AWAY = (("z", "sit in"), *SEATED[1:])
-LINES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +74,12 @@ def head_text(view: pb.TableView, glyphs: Glyphs, width: int, *, connected: bool
 
 
 def panel_text(panel: Panel, width: int) -> Text:
-    """Own cards; what to do; what happened: three lines."""
+    """Own cards; what to do; what happened: three lines. While an amount is typed, its line is another's: two."""
     glyphs = panel.glyphs
-    rows = (_own(panel), _doing(panel), Text(panel.message, "bold" if panel.message else ""))
+    said = Text(
+        panel.message or ("enter: send   esc: back" if panel.entering else ""), "bold" if panel.message else "dim"
+    )
+    rows = (_own(panel), said) if panel.entering else (_own(panel), _doing(panel), said)
     return Text("\n").join(fit(row, width, ellipsis=glyphs.ellipsis) for row in rows)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
@@ -51,19 +52,45 @@ class Felt(Static):
         )
 
 
+class Story(RichLog):
+    """What happened, line by line, wrapped anew when there is more or less room."""
+
+    can_focus = False
+
+    def __init__(self) -> None:
+        super().__init__(id="story", wrap=True, max_lines=STORY_LINES, min_width=10)
+        self._told: deque[Text] = deque(maxlen=STORY_LINES)
+        self._wide = 0
+
+    def tell(self, text: Text) -> None:
+        """One more line."""
+        self._told.append(text)
+        self.write(text)
+
+    def on_resize(self, event: events.Resize) -> None:
+        before, self._wide = self._wide, event.size.width
+        if before not in {0, self._wide}:
+            self.clear()
+            for text in self._told:
+                self.write(text)
+
+
 class TableScreen(Screen[None]):
     """One table. Closing it keeps a seat that the player has: leaving is another thing."""
 
     app: PlayApp
+    # Keys are the table's, until an amount is entered.
+    AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012 (Textual declares it so)
     CSS = """
     TableScreen #head, TableScreen #keys { height: 1; }
     TableScreen #body { height: 1fr; layout: vertical; }
     TableScreen Felt { height: 1fr; width: 1fr; min-height: 13; }
-    TableScreen #story { height: 5; border-top: solid $primary; scrollbar-size-vertical: 1; background: $background; }
+    TableScreen #story { height: 5; border-top: solid $primary; scrollbar-size: 0 1; background: $background; }
     TableScreen.-wide #body { layout: horizontal; }
     TableScreen.-wide #story { height: 1fr; width: 38; border-top: none; border-left: solid $primary; padding-left: 1; }
     TableScreen #panel { height: 3; }
+    TableScreen #panel.-entering { height: 2; }
     TableScreen #entry { height: 1; display: none; }
     TableScreen #entry.-shown { display: block; }
     TableScreen #label { width: auto; }
@@ -91,16 +118,15 @@ class TableScreen(Screen[None]):
         yield Static(id="head")
         with Container(id="body"):
             yield Felt(id="felt")
-            yield RichLog(id="story", wrap=True, max_lines=STORY_LINES, min_width=10)
+            yield Story()
         yield Static(id="panel")
         with Horizontal(id="entry"):
             yield Static(id="label")
-            yield AmountInput(0, self._shortcut, id="amount")
+            yield AmountInput(0, self._shortcut, id="amount", disabled=True)
             yield Static(id="shortcuts")
         yield Static(id="keys")
 
     def on_mount(self) -> None:
-        self.query_one("#story").can_focus = False
         self.query_one("#head", Static).update("Joining the table …")
         self.set_interval(TICK_SECONDS, self.redraw)
         self.follow()
@@ -142,7 +168,7 @@ class TableScreen(Screen[None]):
             self.recap.follow(event.data, event.hand)
             told = self._teller.tell(event)
             if told is not None:
-                self.query_one(RichLog).write(told)
+                self.query_one(Story).tell(told)
             if (
                 event.kind in {"hand_voided", "ruling_recorded", "table_closed", "table_paused", "transfer_refused"}
                 and told
@@ -203,7 +229,7 @@ class TableScreen(Screen[None]):
         if newest is not None and newest is not self._noticed:
             self._noticed = newest
             self.message = clean(newest.text)
-            self.query_one(RichLog).write(Text(f"Room: {clean(newest.text)}", "bold"))
+            self.query_one(Story).tell(Text(f"Room: {clean(newest.text)}", "bold"))
 
     def _show_entry(self) -> None:
         """The amount entry is there while an amount is being typed."""
@@ -212,13 +238,14 @@ class TableScreen(Screen[None]):
         if shown == entry.has_class("-shown"):
             return
         entry.set_class(shown, "-shown")
+        self.query_one("#panel").set_class(shown, "-entering")
         amount = self.query_one(AmountInput)
+        amount.disabled = not shown
         if doing.entry is None or doing.sizes is None or self.seat is None:
             self.set_focus(None)
             return
         currency = self.seat.view.config.currency
-        word = doing.entry.label.rstrip("0123456789.,–- or")
-        self.query_one("#label", Static).update(f"{word.capitalize()} ")
+        self.query_one("#label", Static).update(f"{doing.entry.sized.capitalize()} ")
         self.query_one("#shortcuts", Static).update(f"{shortcuts_text(doing.sizes, currency)}  up/down")
         amount.show(doing.sizes.least)
         amount.focus()
