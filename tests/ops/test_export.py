@@ -67,6 +67,7 @@ async def hands_of(room: LoggedRoom, who: str = "auditor") -> list[HandRecord]:
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_names_of_any_kind_survive(form: str) -> None:
+    """PROTO-15: names with a format's own words and separators in them."""
     write, read = FORMS[form]
     for hand in await hands_of(full_table()):
         hand.names = Names(NAMES)

@@ -79,6 +79,7 @@ def test_N1_different_names_have_different_keys() -> None:
 
 
 def test_N1_chat_is_refused_above_128_code_points_after_nfc_and_never_cut() -> None:
+    """PROTO-16."""
     assert check_chat("x" * LONGEST_CHAT) == "x" * LONGEST_CHAT
     assert check_chat("e\u0301" * LONGEST_CHAT) == "é" * LONGEST_CHAT
     assert check_chat("<script>") == "<script>"
