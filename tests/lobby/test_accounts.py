@@ -11,6 +11,7 @@ import asyncpg
 import grpc
 import pytest
 import structlog
+from argon2 import PasswordHasher
 
 from relance.api.lobby.v1 import lobby_pb2
 from relance.runtime import errors
@@ -112,6 +113,45 @@ async def test_guessing_is_stopped_on_every_replica_and_right_tries_cost_nothing
     reason, metadata = await refusal(replicas[0].sign_in("Ann"))
     assert reason == "TOO_MANY_REQUESTS"
     assert 0 < int(metadata["retry_after_seconds"]) <= 30
+
+
+async def test_a_password_is_changed_by_who_knows_it(lobby: Lobby, keys: Keys) -> None:
+    player = (await lobby.register("Ann")).name.removeprefix("players/")
+
+    async def change(old: str, new: str, who: str = player) -> None:
+        request = lobby_pb2.ChangePasswordRequest(old_password=old, new_password=new)
+        await lobby.stub.ChangePassword(request, metadata=keys.player(who))
+
+    await change(PASSWORD, "battery staple")
+    assert (await refusal(lobby.sign_in("Ann")))[0] == "SIGN_IN_REFUSED"
+    await lobby.sign_in("Ann", "battery staple")
+    assert (await refusal(change(PASSWORD, "another one")))[0] == "SIGN_IN_REFUSED"
+    assert (await refusal(change("battery staple", "short")))[0] == "FIELD_INVALID"
+    assert (await refusal(change("battery staple", "long enough", "nobody")))[0] == "SIGN_IN_REFUSED"
+    both = await asyncio.gather(
+        change("battery staple", "first of two"), change("battery staple", "second of two"), return_exceptions=True
+    )
+    assert sorted(type(outcome).__name__ for outcome in both) == ["AioRpcError", "NoneType"]
+    tries = [await refusal(change("guess", "long enough")) for _ in range(6)]
+    assert tries[-1][0] == "TOO_MANY_REQUESTS"
+
+
+async def test_a_thousand_who_register_and_sign_in_at_once_are_all_served(
+    start: LobbyFactory, database_url: str
+) -> None:
+    """With a hash that costs little: what is tried is the crowd, not the machine."""
+    cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    replicas = [await start(hasher=cheap), await start(hasher=cheap)]
+    await asyncio.gather(*(replicas[0].register(f"Old {i}", f"old-{i}") for i in range(100)))
+    made, tokens = await asyncio.gather(
+        asyncio.gather(*(replicas[i % 2].register(f"New {i}", f"new-{i}") for i in range(500))),
+        asyncio.gather(*(replicas[i % 2].sign_in(f"Old {i % 100}") for i in range(500))),
+    )
+    assert len({player.name for player in made}) == 500
+    assert len({answer.player for answer in tokens}) == 100
+    owner = await asyncpg.connect(database_url)
+    assert await owner.fetchval("SELECT count(*) FROM lobby.player") == 600
+    await owner.close()
 
 
 async def test_a_token_is_refreshed_while_it_is_good_and_not_after(lobby: Lobby, keys: Keys) -> None:

@@ -198,10 +198,11 @@ async def test_what_a_dead_replica_left_half_done_is_taken_up_by_another(room: R
     await owner.execute("UPDATE lobby.offer SET due_at = 1, expires_at = 1")
 
     async def back() -> bool:
-        return (await room.get("t")).seats_free == 1
+        state = await owner.fetchval("SELECT state FROM lobby.offer WHERE due_at IS NULL")
+        return bool(state == waiting_pb2.OFFER_STATE_EXPIRED)
 
     await until(back)
-    assert await owner.fetchval("SELECT state FROM lobby.offer") == waiting_pb2.OFFER_STATE_EXPIRED
+    assert room.tables.states["t"].held_for("cid") == 0
     await owner.close()
 
 
