@@ -202,7 +202,7 @@ async def test_it_wakes_only_for_the_types_it_asked_for(
             await log.append("t-1", int(version) - 1, 1, events("t-1", int(version) - 1))
             await client.publish("relance.table.t-1", b"", headers={"Relance-Version": version, "Relance-Types": types})
         await applied(pool, "t-1", 3)
-    assert set(reads) == {0, 1, 3}
+    assert reads == [0, 1]  # as far as was heard, and no read more
 
 
 async def test_position_and_effect_are_one(pool: Pool, log: MemoryLog, events: Events) -> None:

@@ -88,6 +88,7 @@ class Follower:
         self._store = f"UPDATE {positions} SET version = $2 WHERE stream = $1"
         self._load = f"SELECT stream, version FROM {positions}"
         self._positions: dict[str, int] = {}
+        self._known: dict[str, int] = {}  # versions that streams have reached, as far as was heard
         self._queue: asyncio.Queue[str] = asyncio.Queue()
         self._queued: set[str] = set()
         self._busy: set[str] = set()
@@ -118,6 +119,8 @@ class Follower:
 
     def wake(self, stream: str, version: int) -> None:
         """Something says that the stream has reached this version."""
+        if version > self._known.get(stream, 0):
+            self._known[stream] = version
         if version > self._positions.get(stream, 0) and stream not in self.parked:
             self._want(stream)
 
@@ -192,9 +195,8 @@ class Follower:
         self._alarm(stream, error)
 
     async def _advance(self, stream: str) -> None:
-        """Apply what the stream has after its position, page by page."""
-        while True:
-            after = self._positions.get(stream, 0)
+        """Apply what the stream has after its position, page by page, as far as is known; there may be more."""
+        while (after := self._positions.get(stream, 0)) < self._known.get(stream, 0):
             events = await self._source.read(stream, after, PAGE)
             if not events:
                 return

@@ -35,6 +35,13 @@ READ_TOGETHER = 200
 _END = 2**63 - 1
 
 
+class _Plain(asyncpg.Connection):
+    """A connection whose session no statement of the log changes: nothing to reset before it is used again."""
+
+    def get_reset_query(self) -> str:
+        return ""
+
+
 class PostgresLog:
     """An EventLog whose truth is a PostgreSQL database with the schema `log`.
 
@@ -67,6 +74,7 @@ class PostgresLog:
                 min_size=0,
                 max_size=self._readers,
                 command_timeout=self._timeout,
+                connection_class=_Plain,
                 server_settings=sql.CONNECTION_SETTINGS,
             )
         except UNKNOWN_OUTCOME as error:
