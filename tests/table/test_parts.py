@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import pytest
 from tests.table.support import open_request
 
 from relance.api.events.v1 import events_pb2
 from relance.api.table.v1 import table_pb2
-from relance.eventlog.memory import MemoryLog
+from relance.eventlog import MemoryLog, MemoryStore, Unavailable
 from relance.poker import Context, apply, decide, initial, prompt
 from relance.poker.commands import Act, Command, OpenTable, StartHand, TakeOver, TakeSeat, TransferAnswered
 from relance.poker.config import table_config
@@ -15,6 +18,7 @@ from relance.runtime.clock import SimulatedClock
 from relance.table import wire
 from relance.table.clocks import Clocks
 from relance.table.hands import hand_events, is_over, seat_in
+from relance.table.recovery import recover
 from relance.table.timers import NEVER, Timers
 
 
@@ -103,6 +107,30 @@ async def test_every_hand_is_found_in_a_long_log_with_its_events_and_no_others()
         assert is_over(found)
         assert (seat_in(found, "ann"), seat_in(found, "eve")) == (1, 0)
     assert await hand_events(log, "t", 26, head) == []
+
+
+async def test_a_database_that_goes_while_a_table_is_read_back_is_no_fault_of_the_table() -> None:
+    store = MemoryStore()
+    log = MemoryLog("test", store)
+    ownership = await log.create("t", _hands(2))
+    await log.snapshots.save("t", 3, b"of another version")
+    reading = recover(_GoesAway("test", store), {"t": ownership})
+    with pytest.raises(Unavailable):
+        await anext(reading)
+    store.set_connected(True)
+    ((found,),) = [chunk async for chunk in recover(log, {"t": ownership})]
+    assert found.error is None
+    assert found.table is not None
+    assert found.table.version == ownership.head
+
+
+class _GoesAway(MemoryLog):
+    """A log whose database goes away after the first read of tables' events."""
+
+    async def read_all(self, after: Mapping[str, int]) -> dict[str, list[bytes]]:
+        found = await super().read_all(after)
+        self._store.set_connected(False)
+        return found
 
 
 def test_bytes_put_together_are_what_protobuf_would_have_made() -> None:

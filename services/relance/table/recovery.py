@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import structlog
 
 from relance.api.events.v1.events_pb2 import TableEvent
-from relance.eventlog import EventLog, Ownership, Snapshot
+from relance.eventlog import EventLog, Ownership, Snapshot, Unavailable
 from relance.poker import Table, UnknownEvent, apply, initial
 from relance.poker.snapshot import load
 
@@ -40,7 +40,7 @@ def replay(stream: str, snapshot: Snapshot | None, bodies: Sequence[bytes]) -> T
 
 
 async def recover(events: EventLog, taken: Mapping[str, Ownership]) -> AsyncIterator[list[Recovered]]:
-    """Read tables that were taken over, chunk by chunk. Raises Unavailable."""
+    """Read tables that were taken over, chunk by chunk. Raises Unavailable, which says nothing about any table."""
     names = list(taken)  # the caller may take out of `taken` what it has dealt with
     owned = dict(taken)
     chunks = [names[start : start + CHUNK] for start in range(0, len(names), CHUNK)]
@@ -83,6 +83,8 @@ async def _recovered(
             table = replay(stream, None, await events.read_raw(stream))
         if table.version != ownership.head:
             raise ValueError(f"{stream} replays to version {table.version}, its head is {ownership.head}")
+    except Unavailable:
+        raise  # the table is as sound as it was: it is read again
     except Exception as error:  # noqa: BLE001  one table that cannot be replayed must not hold up the others
         return Recovered(stream, ownership, None, error)
     return Recovered(stream, ownership, table)
