@@ -150,7 +150,14 @@ class Room:
         return await beside(self._stack, lobby_started(settings, SystemClock()))
 
     async def start(
-        self, *, clock: Clock | None = None, lease: float = LEASE, wallet: str | None = None, lobby: str = ""
+        self,
+        *,
+        clock: Clock | None = None,
+        lease: float = LEASE,
+        wallet: str | None = None,
+        lobby: str = "",
+        rake: str = "",
+        listen: str = "127.0.0.1:0",
     ) -> Process:
         """A table process."""
         settings = TableSettings(
@@ -160,6 +167,8 @@ class Room:
             signing_key=self.keys.service_key,
             wallet_address=self._wallet if wallet is None else wallet,
             lobby_address=lobby,
+            rake_address=rake,
+            listen=listen,
             lease=lease,
         )
         stack = AsyncExitStack()

@@ -36,6 +36,7 @@ from relance.poker import (
 from relance.poker.commands import (
     Act,
     ActLate,
+    AddChips,
     Command,
     ConnectionLost,
     ConnectionRestored,
@@ -43,6 +44,7 @@ from relance.poker.commands import (
     ExpireSeats,
     StartHand,
     TakeOver,
+    TakeSeat,
     Timeout,
 )
 from relance.poker.deck import CardSource
@@ -55,6 +57,7 @@ from relance.table.host import Host, closed
 from relance.table.mail import MAILBOX, Answer, Mail, Mailbox, Outcome, Reply, nobody
 from relance.table.streams import Stream
 from relance.table.timers import NEVER
+from relance.table.transfers import account
 
 log = structlog.get_logger(__name__)
 
@@ -265,6 +268,7 @@ class Actor:
                 if version is not None:
                     answer(version)
                     return
+                self._money_is_here(command)
             context = Context(
                 at=self.host.clock.now_us(),
                 cards=self._deck,
@@ -273,8 +277,8 @@ class Actor:
                 rake=self.host.rake(table) if isinstance(command, StartHand) else None,
             )
             events = decide(table, command, context)
-        except Rejected as rejected:
-            answer(rejected)
+        except (Rejected, Refused) as refusal:
+            answer(refusal)
             return
         except Exception:
             player = "" if request is None else request.player
@@ -289,6 +293,15 @@ class Actor:
             self._append(events, answer)
         else:
             answer(0)
+
+    def _money_is_here(self, command: Command) -> None:
+        """Whose cash-out is under way is not told for good that they have no money. Raises Refused."""
+        config = self.table.config
+        if isinstance(command, TakeSeat | AddChips) and config is not None:
+            pending = self.host.transfers.cash_out(account(command.player, config.currency))
+            if pending:
+                text = "Your money is on its way from a table; ask again when it is there."
+                raise Refused(reason_pb2.REASON_CASH_OUT_PENDING, text, pending=pending)
 
     def _append(self, events: list[TableEvent], answer: Answer) -> None:
         self._appending = (events, answer, self.host.clock.monotonic())

@@ -41,6 +41,9 @@ class Asking(Protocol):
     def ask(self, table: str, currency: Currency.ValueType, asked: Iterable[Transfer]) -> None:
         """Ask for these until the answer is definite."""
 
+    def cash_out(self, account: str) -> str:
+        """Id of a transfer that is on its way to a player's account; empty: there is none."""
+
     def forget(self, table: str) -> None:
         """The table is another process's now."""
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import grpc
 import structlog
 
 from relance.api.common.v1.game_pb2 import RakeSchedule
 from relance.api.rake.v1 import rake_pb2, rake_pb2_grpc
 from relance.poker import Table
+from relance.poker.rake import no_rake
 from relance.runtime.auth import ServiceToken
 from relance.runtime.clock import Clock
 
 log = structlog.get_logger(__name__)
 
-PERIOD_SECONDS = 30.0
+PERIOD_SECONDS = 5.0
+UNRAKED = no_rake().id
 DEADLINE_SECONDS = 3.0
 
 
@@ -26,14 +30,16 @@ class Schedules:
         self._clock = clock
         self._wanted: dict[tuple[str, str], rake_pb2.GetScheduleRequest] = {}
         self._newest: dict[tuple[str, str], RakeSchedule] = {}
+        self._fresh = asyncio.Event()
 
     def newer(self, table: Table) -> RakeSchedule | None:
         """The schedule that a table's next hand should adopt; None: the one that it has."""
         rake, config = table.rake, table.config
-        if rake is None or config is None or not rake.tiers:
-            return None
+        if rake is None or config is None or rake.id == UNRAKED:
+            return None  # a band without tiers may get some again; a table that was never raked has no band
         band = (rake.id, rake.band)
         if band not in self._wanted:
+            self._fresh.set()
             self._wanted[band] = rake_pb2.GetScheduleRequest(
                 house=config.house,
                 game=config.game,
@@ -45,11 +51,20 @@ class Schedules:
         return newest if newest is not None and newest.version > rake.version else None
 
     async def run(self) -> None:
-        """Ask from time to time, for ever."""
+        """Ask from time to time, and at once for a band that was not wanted before, for ever."""
         while True:
+            self._fresh.clear()
             for band, request in list(self._wanted.items()):
                 await self._ask(band, request)
-            await self._clock.sleep(PERIOD_SECONDS)
+            waits = [
+                asyncio.ensure_future(self._clock.sleep(PERIOD_SECONDS)),
+                asyncio.ensure_future(self._fresh.wait()),
+            ]
+            try:
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for wait in waits:
+                    wait.cancel()
 
     async def _ask(self, band: tuple[str, str], request: rake_pb2.GetScheduleRequest) -> None:
         try:

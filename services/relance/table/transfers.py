@@ -32,9 +32,14 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
 _TO_ESCROW = frozenset({events_pb2.TRANSFER_PURPOSE_BUY_IN, events_pb2.TRANSFER_PURPOSE_TOP_UP})
 
 
+def account(player: str, currency: Currency.ValueType) -> str:
+    """The wallet's name of a player's account."""
+    return f"players/{player}/{'credit' if currency == CURRENCY_CREDIT else 'eur'}"
+
+
 def order(table: str, currency: Currency.ValueType, asked: Transfer) -> wallet_pb2.TransferOrder:
     """The wallet's order for a transfer that a table asks for."""
-    player = f"players/{asked.player}/{'credit' if currency == CURRENCY_CREDIT else 'eur'}"
+    player = account(asked.player, currency)
     escrow = f"tables/{table}"
     source, target = (player, escrow) if asked.purpose in _TO_ESCROW else (escrow, player)
     return wallet_pb2.TransferOrder(
@@ -73,6 +78,16 @@ class Transfers:
             self._open[each.id] = (table, order(table, currency, each))
         self._metrics.transfers.set(len(self._open))
         self._wake.set()
+
+    def cash_out(self, account: str) -> str:
+        """Id of a transfer from a table of this process that is on its way to a player's account; empty: there is none.
+
+        One that is parked is not on its way.
+        """
+        for key, (_, asked) in self._open.items():
+            if asked.to == account and key not in self._parked:
+                return key
+        return ""
 
     def forget(self, table: str) -> None:
         """The table is another process's now, which asks for what is open there."""
