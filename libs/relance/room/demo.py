@@ -11,29 +11,26 @@ from relance.poker.houses import HOUSES, load
 from relance.room.folder import OPERATOR_ROLES, DataFolder
 from relance.room.processes import RoomError
 
-PLAYABLE = frozenset({"holdem"})
-# Without a house of choice, so many tables of each that has some.
-A_HOUSE = 2
 OPEN_TIMEOUT = 20.0
 
 
 def demo_tables(house: str | None) -> list[table_pb2.OpenTableRequest]:
-    """Requests for the tables of `house`; None: some of every house. Raises RoomError for an unknown one.
+    """Requests for the tables of `house`; None: one of every house and one of every game. Raises RoomError.
 
     The ids of the requests are the same each time, so a room that is started again opens nothing twice.
     """
     if house is not None and house not in HOUSES:
         raise RoomError(f"there is no house {house!r}; houses are {', '.join(HOUSES)}")
     requests: list[table_pb2.OpenTableRequest] = []
+    games: set[str] = set()
     for name in HOUSES if house is None else (house,):
-        playable = [table for table in load(name).tables if table.game in PLAYABLE]
-        for number, table in enumerate(playable if house is not None else playable[:A_HOUSE], start=1):
-            request = table_pb2.OpenTableRequest()
-            request.CopyFrom(table)
-            request.request_id = f"demo-{name}-{number}"
-            requests.append(request)
-    if not requests:
-        raise RoomError(f"{house} has no table of a game that this version plays ({', '.join(sorted(PLAYABLE))})")
+        for number, table in enumerate(load(name).tables, start=1):
+            if house is not None or number == 1 or table.game not in games:
+                games.add(table.game)
+                request = table_pb2.OpenTableRequest()
+                request.CopyFrom(table)
+                request.request_id = f"demo-{name}-{number}"
+                requests.append(request)
     return requests
 
 

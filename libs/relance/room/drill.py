@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 
 import asyncpg
@@ -20,6 +21,9 @@ from relance.api.events.v1 import events_pb2
 from relance.api.lobby.v1 import lobby_pb2, lobby_pb2_grpc
 from relance.api.table.v1 import table_pb2
 from relance.ops.audit import audit
+from relance.poker.games import GAMES as RULES
+from relance.poker.games import Forced
+from relance.poker.houses import load
 from relance.room.accounts import Discrepancy, Mark, Movement, Statements
 from relance.room.demo import open_tables
 from relance.room.figures import money
@@ -44,6 +48,20 @@ AWAY = (
     grpc.StatusCode.ABORTED,
 )
 EUR = game_pb2.CURRENCY_EUR
+_FIXED, _POT, _NO_LIMIT = game_pb2.LIMIT_FIXED, game_pb2.LIMIT_POT, game_pb2.LIMIT_NO_LIMIT
+GAMES = (
+    ("boulevard", _NO_LIMIT, "holdem"),
+    ("boulevard", _FIXED, "stud7"),
+    ("boulevard", _NO_LIMIT, "draw32"),
+    ("riviera", _POT, "omaha"),
+    ("boulevard", game_pb2.LIMIT_SPREAD, "draw5"),
+    ("comptoir", _NO_LIMIT, "stud5"),
+    ("boulevard", _FIXED, "td27"),
+    ("boulevard", _FIXED, "omaha8"),
+    ("boulevard", game_pb2.LIMIT_HALF_POT, "soko"),
+    ("boulevard", _FIXED, "stud8"),
+)
+"""House, limit and game of the tables, over and over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,22 +252,21 @@ class _Drill:
 
 
 def _tables(options: DrillOptions) -> list[table_pb2.OpenTableRequest]:
-    """Requests for six-seat tables, never quite full, with hardly a pause between hands."""
+    """Requests for tables of all games for euros, never quite full, with hardly a pause between hands."""
     count = max(4, -(-options.bots // PLAYERS_A_TABLE))
-    return [
-        table_pb2.OpenTableRequest(
-            request_id=f"drill-{number}",
-            house="boulevard",
-            game="holdem",
-            limit=game_pb2.LIMIT_NO_LIMIT,
-            stakes=game_pb2.Stakes(blinds=[50, 100]),
-            seats=6,
-            currency=EUR,
-            display_name=f"Drill {number}",
-            timers=game_pb2.Timers(between_hands_ms=BETWEEN_HANDS_MS),
-        )
-        for number in range(1, count + 1)
-    ]
+    requests = []
+    for number, (house, limit, game) in zip(range(1, count + 1), cycle(GAMES), strict=False):
+        request = table_pb2.OpenTableRequest(request_id=f"drill-{number}", house=house, game=game, limit=limit)
+        request.currency = EUR
+        request.display_name = f"Drill {number}"
+        request.seats = min(6, load(house).games[game].seats)
+        request.timers.between_hands_ms = BETWEEN_HANDS_MS
+        if RULES[game].forced is Forced.BRING_IN:
+            request.stakes.ante, request.stakes.bring_in, request.stakes.low_limit = 10, 20, 100
+        else:
+            request.stakes.blinds.extend((50, 100))
+        requests.append(request)
+    return requests
 
 
 def compare(running: set[tuple[str, int]], voided: set[tuple[str, int]]) -> None:
