@@ -7,7 +7,7 @@ import asyncio
 import asyncpg
 import grpc
 import pytest
-from tests.table.support import Client, Room, bearer, refusal, until
+from tests.table.support import Client, Room, bearer, open_request, refusal, until
 from tests.table.test_hand import CALL, heads_up, play
 
 from relance.api.common.v1 import reason_pb2
@@ -110,6 +110,20 @@ async def test_a_caller_that_gives_up_does_not_take_its_command_back(room: Room)
     await lock.close()
     await until(lambda: process.tables.actors[table].table.version == 3)
     assert (await stub.RecordRuling(request, metadata=floor)).version == 3
+
+
+async def test_a_table_whose_opener_gives_up_runs_all_the_same(room: Room) -> None:
+    process = await room.start()
+    floor = bearer(room.keys.operator("floor"))
+    lock = await asyncpg.connect(room.database)
+    async with lock.transaction():
+        await lock.execute("LOCK TABLE log.stream IN SHARE MODE")
+        call = room.admin(process).OpenTable(open_request(), metadata=floor, timeout=0.2)
+        assert await call.code() is code_of(reason_pb2.REASON_DEADLINE)
+    await lock.close()
+    table = await room.open(process)
+    await until(lambda: table in process.tables.actors)
+    assert (await room.join(process, table, "ann")).welcome.view.version == 2
 
 
 async def test_a_player_whose_last_stream_goes_is_disconnected_until_one_is_back(room: Room) -> None:

@@ -19,6 +19,7 @@ from relance.poker import Context, Request, Table, UnknownEvent, apply, decide, 
 from relance.poker.commands import Command, OpenTable, TakeOver
 from relance.poker.snapshot import dump
 from relance.runtime.errors import Refused
+from relance.runtime.pipeline import shielded
 from relance.table.actor import Actor
 from relance.table.host import Host, closed
 from relance.table.recovery import Recovered, recover
@@ -123,14 +124,20 @@ class Tables:
             for event in decide(state, each, Context(at=now, request=asked)):
                 apply(state, event)
                 events.append(event)
-        try:
-            ownership = await self.host.log.create(table, events)
-        except StreamExists:
+        # To its end, whoever stops waiting: a table that is this process's and not run by it would stand still.
+        if not await shielded(self._begin(state, events, command.opened_by)):
             await self._opened_before(table, request)
-            return
+
+    async def _begin(self, state: Table, events: Sequence[TableEvent], opened_by: str) -> bool:
+        """Run a new table once its first events are durable; False: there is one of its name."""
+        try:
+            ownership = await self.host.log.create(state.id, events)
+        except StreamExists:
+            return False
         actor = self._run(state, ownership.fence, head=0, mark=0)
-        log.info("table opened", table=table, by=command.opened_by)
+        log.info("table opened", table=state.id, by=opened_by)
         actor.begin(events)
+        return True
 
     async def _opened_before(self, table: str, request: Request) -> None:
         try:
