@@ -160,7 +160,7 @@ def _record_ruling(message: table_pb2.RecordRulingRequest, operator: str) -> Com
 
 def _report_fault(message: table_pb2.ReportDealingFaultRequest, operator: str) -> Command:
     validation.enum(message.fault, events_pb2.DealingFault, "fault")
-    return ReportDealingFault(message.fault, message.seat, operator)
+    return ReportDealingFault(message.fault, message.seat, operator, message.keep)
 
 
 # By the names that PlayRequest gives them; the operators' have no place in Play.
