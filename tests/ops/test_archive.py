@@ -75,6 +75,9 @@ async def test_a_closed_table_is_archived_removed_and_replayed(logged: Logged, t
     async with PostgresLog(logged.url, "test") as log:
         await write(log, made)
         assert await archive(logged.source, logged.operator, Order(tmp_path, LATER, remove=True), Out())
+        assert await log.heads() == {"t": made.table.version}  # NATS has not got it all yet
+        await log.marks.write({"t": made.table.version})
+        assert await archive(logged.source, logged.operator, Order(tmp_path, LATER, remove=True), Out())
         assert await log.heads() == {}
         with pytest.raises(asyncpg.UniqueViolationError, match="archived"):
             await log.create("t", made.appends[0])
@@ -126,6 +129,7 @@ async def test_nobody_removes_events_in_another_way(logged: Logged) -> None:
 async def test_a_file_that_was_changed_is_not_believed(logged: Logged, tmp_path: Path) -> None:
     async with PostgresLog(logged.url, "test") as log:
         await write(log, room(closed=True))
+        await log.marks.write({"t": (await log.heads())["t"]})
     assert await archive(logged.source, None, Order(tmp_path, LATER), Out())
     file = tmp_path / "t.jsonl.gz"
     file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes()).replace(b'"hand":1', b'"hand":2')))

@@ -20,6 +20,7 @@ import asyncpg
 
 from relance.eventlog import Snapshot, StreamInfo
 from relance.ops.errors import NoAnswer
+from relance.ops.lag import positions
 from relance.ops.output import Out, Progress
 from relance.ops.source import Connection, LogSource, PostgresSource, Row, named
 from relance.ops.states import state_at
@@ -190,6 +191,9 @@ async def archive(source: PostgresSource, operator: Connection | None, order: Or
             progress.advance(head)
             if order.remove:
                 assert operator is not None
+                line["why"] = await _needed(source.connection, name, head)
+                if line["why"]:
+                    continue
                 line["state"] = await _remove(operator, ArchiveSource(order.out), manifest.streams[name])
     finally:
         progress.close()
@@ -212,6 +216,19 @@ async def _unfinished(source: LogSource, name: str, head: int) -> str:
         return "it is closed, but seats or transfers are still open"
     verified = await verify_stream(source, name, head)
     return f"version {verified.finding.version}: {verified.finding.text}" if verified.finding is not None else ""
+
+
+async def _needed(connection: Connection, name: str, head: int) -> str:
+    """Who still needs a stream in the log: a follower that has not read it whole, money that has not left its escrow."""
+    followed = await positions(connection)
+    behind = [follower for follower in followed.known if followed.lag(follower, name, head)]
+    if behind:
+        return f"not removed: {' and '.join(behind)} have not read it whole"
+    try:
+        held = await connection.fetchval("SELECT balance FROM wallet.account WHERE name = $1", f"tables/{name}")
+    except (asyncpg.UndefinedTableError, asyncpg.InvalidSchemaNameError, asyncpg.InsufficientPrivilegeError):
+        return ""
+    return f"not removed: its escrow holds {held}" if held else ""
 
 
 async def _write(source: LogSource, name: str, last: int, folder: Path) -> Entry:
