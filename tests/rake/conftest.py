@@ -115,9 +115,13 @@ class Rooms:
             **self.settings("relance_rake"), wallet_address=self.wallet_address, table_addresses=(self.table_address,)
         )
 
-    async def start_rake(self) -> rake_pb2_grpc.RakeServiceAsyncStub:
+    async def start_rake_at(self) -> str:
         server = await self.stack.enter_async_context(rake_started(self.rake_settings(), SystemClock()))
-        channel = await self.stack.enter_async_context(grpc.aio.insecure_channel(server.address))
+        return server.address
+
+    async def start_rake(self) -> rake_pb2_grpc.RakeServiceAsyncStub:
+        address = await self.start_rake_at()
+        channel = await self.stack.enter_async_context(grpc.aio.insecure_channel(address))
         return rake_pb2_grpc.RakeServiceStub(channel)
 
     async def fund(self, wallet: wallet_pb2_grpc.LedgerServiceAsyncStub, table: str, amount: int) -> None:

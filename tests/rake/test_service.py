@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Awaitable
 from typing import Any
 
 import asyncpg
 import grpc
 import pytest
+from click.testing import CliRunner
 
 from relance.api.common.v1 import game_pb2
 from relance.api.common.v1.game_pb2 import CURRENCY_CREDIT, CURRENCY_EUR, LIMIT_FIXED, LIMIT_NO_LIMIT, RakeSchedule
 from relance.api.rake.v1 import rake_pb2
 from relance.api.rake.v1.rake_pb2 import GetScheduleRequest
+from relance.cli.main import cli
 from relance.runtime.errors import from_call
 
 from .conftest import BOULEVARD, Rooms, raked_table, until
@@ -164,3 +168,27 @@ async def test_a_refused_collection_is_asked_under_the_next_key(
     await collected(owner, 1)
     keys = await owner.fetch("SELECT key, refusal FROM wallet.transfer WHERE purpose = 'RAKE' ORDER BY id")
     assert [tuple(row) for row in keys] == [("rake/a/1", "NO_MONEY"), ("rake/a/1/2", None)]
+
+
+async def test_the_report_on_the_command_line(rooms: Rooms, owner: asyncpg.Connection[asyncpg.Record]) -> None:
+    wallet = await rooms.start_wallet()
+    rooms.tables.logs = {"a": raked_table("a", 2).log}
+    await rooms.fund(wallet, "a", 150_000)
+    address = await rooms.start_rake_at()
+    await collected(owner, 2)
+    token = dict(rooms.token("audit", "auditor"))["authorization"].removeprefix("Bearer ")
+
+    async def ran(*arguments: str) -> str:
+        line = ["rake", "report", "--address", address, "--token", token, *arguments]
+        result = await asyncio.to_thread(CliRunner().invoke, cli, line)
+        assert result.exit_code == 0, (result.output, result.exception)
+        return result.output
+
+    table = (await ran()).splitlines()
+    assert table[1].split() == ["tables/a", "2", "12.00", "€", "0.60", "€", "0.60", "€"]
+    assert table[2].split()[0] == "total"
+    assert (await ran("--by", "day", "--csv")).splitlines() == [
+        "key,currency,hands,pots,rake,collected,mismatches", "1970-01-01,eur,2,1200,60,60,0",
+    ]  # fmt: skip
+    shares = json.loads(await ran("--by", "player", "--json"))
+    assert sum(row["rake"] for row in shares) == 60

@@ -19,6 +19,7 @@ import click
 from rich.console import Console
 
 from relance.cli.houses import describe
+from relance.cli.money import MONEY
 from relance.cli.operate import COMMANDS
 from relance.cli.play import play
 from relance.ops.audit import run_audit
@@ -142,7 +143,7 @@ def houses(house: str | None, as_json: bool) -> None:
     describe(Out(as_json=as_json), house)
 
 
-for operating in (*COMMANDS, play):
+for operating in (*COMMANDS, *MONEY, play):
     cli.add_command(operating)
 
 
