@@ -25,7 +25,8 @@ AT_MOST = True
 TARGET = 2.5
 
 TABLES, SEATS = 50, 6
-WARM_UP, SECONDS, SEATING_SECONDS = 3.0, 12.0, 60.0
+WARM_UP, SECONDS, SETTLE, ROUNDS = 3.0, 3.0, 0.5, 4
+SEATING_SECONDS = 60.0
 
 Call = grpc.aio.StreamStreamCall[bytes, bytes]
 # Never a bet: every hand goes to its showdown.
@@ -49,6 +50,9 @@ class Traffic:
     def since(self, before: Traffic) -> Traffic:
         return Traffic(*(getattr(self, name) - getattr(before, name) for name in self.__slots__))
 
+    def plus(self, other: Traffic) -> Traffic:
+        return Traffic(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+
 
 @dataclass(frozen=True, slots=True)
 class Load:
@@ -57,6 +61,9 @@ class Load:
     cpu_us: float
     seconds: float
     traffic: Traffic
+
+    def plus(self, other: Load) -> Load:
+        return Load(self.cpu_us + other.cpu_us, self.seconds + other.seconds, self.traffic.plus(other.traffic))
 
     @property
     def cpu_us_per_action(self) -> float:
@@ -67,8 +74,35 @@ class Load:
         return self.traffic.actions / self.seconds
 
 
-async def play(call: Call, table: str, player: str, seated: asyncio.Queue[None], traffic: Traffic) -> None:
+class Side:
+    """A server and its players, who act while `gate` is open."""
+
+    def __init__(self, process: psutil.Process) -> None:
+        self.process = process
+        self.gate = asyncio.Event()
+        self.traffic = Traffic()
+        self.players: list[asyncio.Task[None]] = []
+
+    async def load(self, seconds: float) -> Load:
+        """Let them act for a while, with all that follows from it. Raises what ended a player."""
+        before, used, start = self.traffic.copy(), cpu_seconds(self.process), time.perf_counter()
+        self.gate.set()
+        await self._playing(seconds)
+        self.gate.clear()
+        acting = time.perf_counter() - start
+        await self._playing(SETTLE)
+        return Load((cpu_seconds(self.process) - used) * 1e6, acting, self.traffic.since(before))
+
+    async def _playing(self, seconds: float) -> None:
+        ended, _ = await asyncio.wait(self.players, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for player in ended:
+            player.result()
+            raise RuntimeError("a stream ended while it was measured")
+
+
+async def play(call: Call, table: str, player: str, seated: asyncio.Queue[None], side: Side) -> None:
     """Sit down, then check or call whenever asked."""
+    traffic = side.traffic
     await call.write(_request(join=table_pb2.Join(table=table)))
     sit = table_pb2.TakeSeatRequest(request_id="sit", buy_in=BUY_IN)
     await call.write(_request(take_seat=sit))
@@ -85,6 +119,7 @@ async def play(call: Call, table: str, player: str, seated: asyncio.Queue[None],
                     seated.put_nowait(None)
             prompt = message.update.prompt
             if seat and prompt.seat == seat:
+                await side.gate.wait()
                 number += 1
                 action = _request(act=_quiet(prompt, f"{number}"))
                 traffic.actions += 1
@@ -112,33 +147,22 @@ def _request(
     return table_pb2.PlayRequest(join=join, take_seat=take_seat, act=act).SerializeToString()
 
 
-async def play_bare(call: Call, group: int, action: bytes, traffic: Traffic) -> None:
+async def play_bare(call: Call, group: int, action: bytes, side: Side) -> None:
     """Join a group and act whenever the server names this stream's place; who completes the group begins."""
     await call.write(bytes((group,)))
     welcome = await call.read()
     assert isinstance(welcome, bytes)
     place = welcome[0]
-    if place == SEATS - 1:
-        await call.write(action)
-    while isinstance(raw := await call.read(), bytes):
-        if raw[0] == place:
-            traffic.actions += 1
+    turn = place == SEATS - 1
+    while True:
+        if turn:
+            await side.gate.wait()
+            side.traffic.actions += 1
             await call.write(action)
-
-
-async def watch(process: psutil.Process, traffic: Traffic, players: list[asyncio.Task[None]]) -> Load:
-    """The load of a process over some seconds, after a while of warming up. Raises what ended a player."""
-    await _while_playing(players, WARM_UP)
-    before, used, start = traffic.copy(), cpu_seconds(process), time.perf_counter()
-    await _while_playing(players, SECONDS)
-    return Load((cpu_seconds(process) - used) * 1e6, time.perf_counter() - start, traffic.since(before))
-
-
-async def _while_playing(players: list[asyncio.Task[None]], seconds: float) -> None:
-    ended, _ = await asyncio.wait(players, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    for player in ended:
-        player.result()
-        raise RuntimeError("a stream ended while it was measured")
+        raw = await call.read()
+        if not isinstance(raw, bytes):
+            return
+        turn = raw[0] == place
 
 
 @asynccontextmanager
@@ -152,26 +176,27 @@ async def streams(
         yield [open_channels[n % len(open_channels)].stream_stream(method)(metadata=metadata(n)) for n in range(count)]
 
 
-async def ours(bench: BenchRoom) -> Load:
-    """The table service under load."""
+@asynccontextmanager
+async def ours(bench: BenchRoom) -> AsyncIterator[Side]:
+    """The table service, everyone seated."""
     tables = await bench.open_tables(TABLES, timers=Timers(between_hands_ms=1, decision_ms=60_000))
     players = [f"bench-{n}" for n in range(TABLES * SEATS)]
     await bench.fund(players)
-    traffic, seated = Traffic(), asyncio.Queue[None]()
+    side, seated = Side(bench.table_process), asyncio.Queue[None]()
     async with streams(bench.room.address("table"), PLAY, lambda n: bearer(bench.token(players[n]))) as calls:
-        tasks = [
-            asyncio.create_task(play(call, tables[n // SEATS], players[n], seated, traffic))
+        side.players = [
+            asyncio.create_task(play(call, tables[n // SEATS], players[n], seated, side))
             for n, call in enumerate(calls)
         ]
         async with asyncio.timeout(SEATING_SECONDS):
-            await every([seated.get() for _ in tasks])
-        load = await watch(bench.table_process, traffic, tasks)
-        for task in tasks:
+            await every([seated.get() for _ in side.players])
+        yield side
+        for task in side.players:
             task.cancel()
-    return load
 
 
-async def bare(like: Traffic) -> Load:
+@asynccontextmanager
+async def bare(like: Traffic) -> AsyncIterator[Side]:
     """A bare server that sends the same number and size of messages for an action."""
     answer = round(like.answer_bytes / like.answers)
     update = round(like.update_bytes / like.updates)
@@ -182,23 +207,29 @@ async def bare(like: Traffic) -> Load:
     try:
         assert server.stdout is not None
         port = int(await server.stdout.readline())
-        traffic = Traffic()
+        side = Side(psutil.Process(server.pid))
         async with streams(f"127.0.0.1:{port}", METHOD, lambda n: ()) as calls:
-            tasks = [asyncio.create_task(play_bare(call, n // SEATS, action, traffic)) for n, call in enumerate(calls)]
-            load = await watch(psutil.Process(server.pid), traffic, tasks)
-            for task in tasks:
+            side.players = [
+                asyncio.create_task(play_bare(call, n // SEATS, action, side)) for n, call in enumerate(calls)
+            ]
+            yield side
+            for task in side.players:
                 task.cancel()
-        return load
     finally:
         server.kill()
         await server.wait()
 
 
 async def measure() -> dict[str, float]:
-    """ours, limit: CPU microseconds an action."""
-    async with bench_room() as bench:
-        load = await ours(bench)
-    limit = await bare(load.traffic)
+    """ours, limit: CPU microseconds an action, of both in turn: a busy moment hits neither alone."""
+    async with bench_room() as bench, ours(bench) as room:
+        like = (await room.load(WARM_UP)).traffic
+        async with bare(like) as server:
+            await server.load(WARM_UP)
+            load, limit = await room.load(SECONDS), await server.load(SECONDS)
+            for _ in range(ROUNDS - 1):
+                load = load.plus(await room.load(SECONDS))
+                limit = limit.plus(await server.load(SECONDS))
     traffic = load.traffic
     return {
         "ours": load.cpu_us_per_action,
