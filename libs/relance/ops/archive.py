@@ -219,7 +219,7 @@ async def _unfinished(source: LogSource, name: str, head: int) -> str:
 
 
 async def _needed(connection: Connection, name: str, head: int) -> str:
-    """Who still needs a stream in the log: a follower that has not read it whole, money that has not left its escrow."""
+    """Who still needs a stream in the log: a follower that has not read it whole, money in its escrow."""
     followed = await positions(connection)
     behind = [follower for follower in followed.known if followed.lag(follower, name, head)]
     if behind:
