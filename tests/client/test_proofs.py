@@ -8,7 +8,7 @@ import pytest
 
 from relance.api.events.v1 import events_pb2
 from relance.client.events import Event, event_of
-from relance.client.proofs import ProofFailed, verify_card, verify_hand
+from relance.client.proofs import ProofFailed, Proofs, verify_card, verify_hand
 from relance.poker.cards import NAMES
 from relance.poker.deck import VirtualDeck
 
@@ -61,3 +61,29 @@ def test_a_swapped_card_is_found_in_the_hand() -> None:
     events[3].board_dealt.cards = NAMES[deck.card(9)] + events[3].board_dealt.cards[2:]
     with pytest.raises(ProofFailed, match="position 4"):
         verify_hand(as_seen(events))
+
+
+def test_a_shown_hand_is_proven_too_and_what_does_not_fit_is_kept_in_words() -> None:
+    events, deck = dealt_hand()
+    other = "".join(NAMES[deck.card(at)] for at in (1, 3))
+    shown = events_pb2.HandShown(seat=2, cards=other, positions=[1, 3], salts=deck.salt(1) + deck.salt(3))
+    proofs = Proofs()
+    for event in as_seen([*events, events_pb2.TableEvent(table="t1", version=5, hand=1, hand_shown=shown)]):
+        proofs.check(event)
+    assert (proofs.proven, proofs.unproven, proofs.broken) == (7, 0, [])
+    shown.cards = other[2:] + other[:2]
+    with pytest.raises(ProofFailed):
+        proofs.check(event_of(events_pb2.TableEvent(table="t1", version=6, hand=1, hand_shown=shown)))
+    assert len(proofs.broken) == 1
+
+
+def test_cards_of_a_hand_whose_beginning_was_not_seen_prove_nothing_and_cards_without_salts_are_counted() -> None:
+    events, _ = dealt_hand()
+    proofs = Proofs()
+    for event in as_seen(events[1:]):
+        proofs.check(event)
+    assert (proofs.proven, proofs.unproven) == (0, 0)
+    events[3].board_dealt.salts = b""
+    for event in as_seen([*events]):
+        proofs.check(event)
+    assert (proofs.proven, proofs.unproven) == (2, 3)

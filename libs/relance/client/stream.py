@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 import grpc
+import structlog
 
 from relance.api.events.v1 import events_pb2
 from relance.api.table.v1 import table_pb2
@@ -19,7 +20,10 @@ from relance.client.connection import Connection, TableProcess
 from relance.client.credentials import Credentials, bearer
 from relance.client.errors import RETRIABLE, RelanceError, ResumeImpossible, Unavailable, from_rpc
 from relance.client.events import Event, Events, event_of
+from relance.client.proofs import KINDS, ProofFailed, Proofs
 from relance.client.view import LiveView
+
+log = structlog.get_logger(__name__)
 
 # What a stream may end with and be taken up again: the process went, drained, or dropped a slow reader. A bare code
 # comes from a library on the way, for example when a process is killed.
@@ -43,6 +47,8 @@ class TableStream(Generic[Call]):
         self.server_version = ""
         self.reconnects = 0
         self.notices: deque[table_pb2.Notice] = deque(maxlen=50)
+        #: Every card seen, checked against what the room committed to before the deal (PROOFS.md).
+        self.proofs = Proofs()
         self._connection = connection
         self._credentials = credentials
         self._place = TableProcess(connection, table, credentials)
@@ -211,11 +217,20 @@ class TableStream(Generic[Call]):
         if raw.version != self.version + 1:
             self._missed(raw.version)
         self._live_view.apply(raw)
+        if raw.WhichOneof("payload") in KINDS:
+            self._prove(event_of(raw))
         if self._readers or self._listens(raw):
             event = event_of(raw)
             self._heard(event)
             for reader in tuple(self._readers):
                 reader.put(event)
+
+    def _prove(self, event: Event) -> None:
+        """Check the cards of an event; one that is not what the room committed to is said loudly."""
+        try:
+            self.proofs.check(event)
+        except ProofFailed as failure:
+            log.error("card_not_as_committed", table=self.table, hand=event.hand, failure=str(failure))
 
     def _missed(self, version: int) -> None:
         """Versions are missing. Once, the server may send them again; a second time there is no way to have them."""
