@@ -53,7 +53,7 @@ def show_steps(hand: HandSteps, out: Out) -> None:
 def screen(hand: HandSteps, number: int) -> Text:
     """One step: where we are, what happened, the table."""
     step = hand.steps[number]
-    place = f"{hand.table} hand {hand.hand} as {hand.who}, step {number + 1} of {len(hand.steps)}"
+    place = f"{hand.table} hand {hand.hand} as {hand.names[hand.who]}, step {number + 1} of {len(hand.steps)}"
     return Text("\n").join([Text(printable(place), "dim"), Text(step.said, "bold yellow"), draw(step.view, hand.names)])
 
 
