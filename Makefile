@@ -2,7 +2,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := run
-.PHONY: run test oracle drill bench setup check lint types contracts buf protos image lock clean help
+.PHONY: run test oracle drill chaos bench setup check lint types contracts buf protos image lock clean help
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -22,6 +22,9 @@ oracle: .venv/.ready-dev ## Play random hands against PokerKit; HANDS=5000, ARGS
 
 drill: .venv/.ready ## Kill a room in the middle of its hands and account for every cent
 	@$(BIN)/relance drill $(ARGS)
+
+chaos: .venv/.ready ## Kill random processes at random moments, account for every cent; MINUTES=3
+	@$(BIN)/relance chaos --minutes $(or $(MINUTES),3) $(ARGS)
 
 bench: .venv/.ready-dev ## Ratios against a limit measured in the same run
 	@$(BIN)/python -m tests.bench $(ARGS)

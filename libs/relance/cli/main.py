@@ -24,6 +24,8 @@ from relance.cli.operate import COMMANDS
 from relance.cli.play import play
 from relance.ops.audit import run_audit
 from relance.ops.output import Out
+from relance.room.chaos import ChaosOptions
+from relance.room.chaos import chaos as run_chaos
 from relance.room.drill import KILLS, DrillOptions
 from relance.room.drill import drill as run_drill
 from relance.room.folder import OPERATOR_ROLES, DataFolder
@@ -109,6 +111,17 @@ def drill(kill: str, times: int, seed: int, data: Path | None, bots: int, hands:
     """Kill a room's processes in the middle of hands, and account for every cent."""
     options = DrillOptions(kill=kill, times=times, seed=seed, data=data, bots=bots, hands=hands)
     sys.exit(0 if asyncio.run(run_drill(options, _console())) else 1)
+
+
+@cli.command()
+@click.option("--minutes", type=click.FloatRange(0.1, 600), default=3, show_default=True, help="How long it goes on.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of what is chosen.")
+@click.option("--bots", type=click.IntRange(8, 200), default=24, show_default=True)
+@click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Data folder; else a temporary one.")
+def chaos(minutes: float, seed: int, bots: int, data: Path | None) -> None:
+    """Kill or stop random processes of a playing room at random moments, and account for every cent."""
+    options = ChaosOptions(minutes=minutes, seed=seed, bots=bots, data=data)
+    sys.exit(0 if asyncio.run(run_chaos(options, _console())) else 1)
 
 
 @cli.command()
