@@ -14,6 +14,7 @@ from typing import Protocol
 from relance.poker.cards import NAMES
 
 SALT_BYTES = 16
+_LETTERS = [name.encode() for name in NAMES]
 
 
 class CardSource(Protocol):
@@ -41,7 +42,7 @@ class CardSource(Protocol):
 
 def commitment(position: int, card: int, salt: bytes) -> bytes:
     """SHA-256 over the salt (16 bytes), the position (2 bytes, big endian) and the card as two letters: ``As``."""
-    return sha256(salt + position.to_bytes(2, "big") + NAMES[card].encode()).digest()
+    return sha256(salt + position.to_bytes(2, "big") + _LETTERS[card]).digest()
 
 
 def shuffled_by(random_bytes: Callable[[int], bytes]) -> Callable[[list[int]], None]:
@@ -99,8 +100,10 @@ class VirtualDeck:
         salts = self._salts(SALT_BYTES * len(cards))
         self._salt += salts
         return b"".join(
-            commitment(first + at, card, salts[at * SALT_BYTES : (at + 1) * SALT_BYTES])
-            for at, card in enumerate(cards)
+            [
+                commitment(first + at, card, salts[at * SALT_BYTES : (at + 1) * SALT_BYTES])
+                for at, card in enumerate(cards)
+            ]
         )
 
 
