@@ -127,7 +127,7 @@ class Sagas:
         """A table process; the tables of the one that died are its own soon."""
         self.process = await self.room.start(wallet=self._address, lease=0.2, clock=clock)
         host = self.process.tables.host
-        host.log = MortalLog(host.log, self.kill)  # type: ignore[assignment]
+        host.log = MortalLog(host.log, self.kill)
         return self.process
 
     async def die(self) -> None:
@@ -195,7 +195,7 @@ async def sagas(migrated: Migrated, nats_server: Nats, tmp_path: Path) -> AsyncI
     async with AsyncExitStack() as stack:
         address = await beside(stack, started(settings))
         room = Room(stack, keys, url, nats_server.url, address)
-        wallet = MortalWallet(Kill())
+        wallet = MortalWallet(Kill())  # type: ignore[abstract]
         wallet.real = room.ledger
         server = grpc.aio.server()
         wallet_pb2_grpc.add_LedgerServiceServicer_to_server(wallet, server)
