@@ -12,7 +12,7 @@ import asyncpg
 from eventsourcing.application import Application
 from eventsourcing.domain import Aggregate, event
 from tests.bench.appends import fresh_server, service_url
-from tests.bench.rules import OurTable
+from tests.bench.games import HOLDEM, OurTable
 
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.eventlog import PostgresLog
@@ -43,7 +43,7 @@ class Pot(Aggregate):
 
 def played() -> list[TableEvent]:
     """The log of a table, commitments to the deck included, as a real one."""
-    table = OurTable(commitments=True)
+    table = OurTable(HOLDEM, commitments=True)
     while len(table.log) < EVENTS:
         if sum(seat.stack > 0 for seat in table.table.seats.values()) < 2:
             raise RuntimeError("the players went broke before there were enough events")
