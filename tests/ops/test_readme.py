@@ -15,7 +15,7 @@ from tests.ops.story import write
 from relance.cli.main import cli
 
 PAGE = (Path(__file__).parents[2] / "libs/relance/ops/README.md").read_text()
-BLOCKS = re.findall(r"```console\n\$ relance (.*)\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE)
+BLOCKS = re.findall(r"```console\n\$ relance ([^\n]*)\n(.*?)```", PAGE, re.DOTALL)
 SECONDS = re.compile(r"\d+\.\d s\)")
 
 
