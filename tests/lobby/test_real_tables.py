@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
-import asyncpg
 import grpc
+import pytest
 import pytest_asyncio
 from pydantic import SecretStr
+from tests.conftest import Migrated
 from tests.table.support import Keys, Room, bearer, beside, open_request, refusal
 
+import relance.client
 from relance.api.lobby.v1 import (
     houses_pb2,
     houses_pb2_grpc,
+    lobby_pb2,
     private_pb2,
     private_pb2_grpc,
     templates_pb2,
@@ -26,10 +28,9 @@ from relance.api.lobby.v1 import (
 from relance.api.table.v1 import table_pb2
 from relance.lobby.serve import started
 from relance.lobby.settings import LobbySettings
-from relance.room.embedded import Nats, Postgres
+from relance.room.embedded import Nats
 from relance.runtime.clock import SystemClock
 from relance.runtime.errors import Refused, reason_name
-from relance.runtime.migrations import migrate
 from relance.table.process import Process
 from relance.wallet.serve import started as wallet_started
 from relance.wallet.settings import WalletSettings
@@ -40,8 +41,9 @@ from .running import TICK, until
 class Whole:
     """A room of real services, and what one asks it."""
 
-    def __init__(self, room: Room, process: Process, channel: grpc.aio.Channel) -> None:
-        self.room, self.process = room, process
+    def __init__(self, room: Room, process: Process, lobby: str) -> None:
+        self.room, self.process, self.lobby = room, process, lobby
+        channel = room.channel(lobby)
         self.waiting = waiting_pb2_grpc.WaitingServiceStub(channel)
         self.private = private_pb2_grpc.PrivateTableServiceStub(channel)
         self.houses = houses_pb2_grpc.HouseServiceStub(channel)
@@ -72,15 +74,9 @@ class Whole:
 
 
 @pytest_asyncio.fixture
-async def whole(postgres: Postgres, nats_server: Nats, tmp_path: Path) -> AsyncIterator[Whole]:
+async def whole(migrated: Migrated, nats_server: Nats, tmp_path: Path) -> AsyncIterator[Whole]:
     """Wallet, one table process, one lobby, on a database of their own."""
-    database_url = urlunsplit(urlsplit(postgres.url)._replace(path="/lobby_real"))
-    admin = await asyncpg.connect(postgres.url)
-    await admin.execute("DROP DATABASE IF EXISTS lobby_real WITH (FORCE)")
-    await admin.execute("CREATE DATABASE lobby_real")
-    await admin.close()
-    for package in ("relance.eventlog", "relance.wallet", "relance.lobby"):
-        await migrate(database_url, package)
+    database_url = await migrated("relance.eventlog", "relance.table", "relance.wallet", "relance.lobby")
     keys = Keys(tmp_path)
     settings = WalletSettings(
         database_url=SecretStr(database_url), nats_url=SecretStr(nats_server.url), keyring=keys.ring,
@@ -93,10 +89,10 @@ async def whole(postgres: Postgres, nats_server: Nats, tmp_path: Path) -> AsyncI
         lobby = LobbySettings(
             database_url=SecretStr(database_url), nats_url=SecretStr(nats_server.url), keyring=keys.ring,
             signing_key=keys.service_key, player_signing_key=keys.lobby_key, table_addresses=(process.address,),
-            tick_seconds=TICK,
+            wallet_address=wallet, tick_seconds=TICK,
         )  # fmt: skip
         address = await beside(stack, started(lobby, SystemClock()))
-        yield Whole(room, process, room.channel(address))
+        yield Whole(room, process, address)
 
 
 async def refused(call: Awaitable[object]) -> str:
@@ -173,3 +169,46 @@ async def test_a_house_in_maintenance_plays_no_hands_and_a_template_opens_its_ta
     stop = templates_pb2.UpdateTemplateRequest(template=template.name, stopped=True)
     await whole.templates.UpdateTemplate(stop, metadata=whole.floor)
     await until(whole.holds(lambda: len(whole.process.tables.actors) == 1))
+
+
+async def test_a_client_waits_watches_and_sits_down_through_the_lobbys_address(whole: Whole) -> None:
+    floor = relance.client.connect(whole.lobby, patience=10).operator(whole.room.keys.operator("floor"))
+    await floor.house_keeping.seed_templates("salon")
+    (template,) = [each for each in await floor.house_keeping.templates("salon") if each.table.seats == 6]
+    assert not (await floor.house_keeping.houses())[0].maintenance
+    async with relance.client.connect(whole.lobby, patience=10) as eve, relance.client.connect(whole.lobby) as dan:
+        for room, name in ((eve, "Eve"), (dan, "Dan")):
+            await room.register(name, "correct horse")
+            await room.sign_in(name, "correct horse")
+        await eve.change_password("correct horse", "battery staple")
+        watch = eve.watch_tables("seats = 6")
+        tables: dict[str, lobby_pb2.Table] = {}
+        while not tables:
+            tables = await anext(watch)
+        (table,) = tables.values()
+        assert table.config.house == "salon"
+        wait = await eve.waitlist.join_any(table.config)
+        offers = eve.waitlist.watch()
+        offer = await anext(offers)
+        assert (offer.table, offer.wait) == (table.name, wait.name)
+        assert [each.name for each in await eve.waitlist.offers()] == [offer.name]
+        accepted = await eve.waitlist.accept(offer)
+        assert (await anext(offers)).state == accepted.state == waiting_pb2.OFFER_STATE_ACCEPTED
+        assert await eve.waitlist.waits() == []
+        await whole.room.deposit(eve.player, 50_000)
+        async with dan.watch(table) as seen, eve.play(table) as seat:
+            assert seen.view.seats[offer.seat - 1].reserved
+            assert await seat.sit(table.config.min_buy_in) == offer.seat
+        assert (await anext(offers)).state == waiting_pb2.OFFER_STATE_TAKEN
+        wanted = table_pb2.OpenTableRequest()
+        wanted.CopyFrom(template.table)
+        private = await dan.private.open(wanted, "swordfish")
+        await dan.private.invite(private, [eve.player])
+        assert [invite.table for invite in await eve.private.invites()] == [private]
+        await whole.room.deposit(dan.player, 50_000)
+        async with dan.play(private) as seat:
+            assert await seat.sit(10_000, invitation=await dan.private.invitation(private))
+        with pytest.raises(relance.client.RelanceError, match="NOT_YOURS"):
+            await eve.private.set_password(private, "")
+        await watch.aclose()
+        await offers.aclose()

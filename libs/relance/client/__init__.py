@@ -13,20 +13,25 @@ from relance.client.errors import (
     Unavailable,
 )
 from relance.client.events import Event, Events
+from relance.client.house_keeping import HouseKeeping
 from relance.client.operator import Operator
+from relance.client.private import PrivateTables
 from relance.client.room import Room, connect
 from relance.client.seat import Seat
 from relance.client.stream import TableStream, Watch
 from relance.client.turns import Turn
+from relance.client.waitlist import Waitlist
 
 __all__ = [
     "ActionRefused",
     "Channels",
     "Event",
     "Events",
+    "HouseKeeping",
     "NoMoney",
     "Operator",
     "OutcomeUnknown",
+    "PrivateTables",
     "RelanceError",
     "ResumeImpossible",
     "Room",
@@ -37,6 +42,7 @@ __all__ = [
     "TableStream",
     "Turn",
     "Unavailable",
+    "Waitlist",
     "Watch",
     "connect",
 ]

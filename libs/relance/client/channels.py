@@ -6,7 +6,13 @@ from functools import cached_property
 
 import grpc
 
-from relance.api.lobby.v1 import lobby_pb2_grpc
+from relance.api.lobby.v1 import (
+    houses_pb2_grpc,
+    lobby_pb2_grpc,
+    private_pb2_grpc,
+    templates_pb2_grpc,
+    waiting_pb2_grpc,
+)
 from relance.api.table.v1 import table_pb2_grpc
 from relance.api.wallet.v1 import wallet_pb2_grpc
 
@@ -33,6 +39,22 @@ class Peer:
     @cached_property
     def lobby(self) -> lobby_pb2_grpc.LobbyServiceAsyncStub:
         return lobby_pb2_grpc.LobbyServiceStub(self.channel)
+
+    @cached_property
+    def waiting(self) -> waiting_pb2_grpc.WaitingServiceAsyncStub:
+        return waiting_pb2_grpc.WaitingServiceStub(self.channel)
+
+    @cached_property
+    def private(self) -> private_pb2_grpc.PrivateTableServiceAsyncStub:
+        return private_pb2_grpc.PrivateTableServiceStub(self.channel)
+
+    @cached_property
+    def templates(self) -> templates_pb2_grpc.TemplateServiceAsyncStub:
+        return templates_pb2_grpc.TemplateServiceStub(self.channel)
+
+    @cached_property
+    def houses(self) -> houses_pb2_grpc.HouseServiceAsyncStub:
+        return houses_pb2_grpc.HouseServiceStub(self.channel)
 
     @cached_property
     def table(self) -> table_pb2_grpc.TableServiceAsyncStub:

@@ -99,6 +99,10 @@ class PlayerCredentials:
         self._name, self._password = name, password
         return self.player
 
+    def changed(self, password: str) -> None:
+        """The password is another one from now on."""
+        self._password = password
+
     async def token(self) -> str:
         if not self._token:
             raise SignInRequired("TOKEN_MISSING", "sign in first: await room.sign_in(name, password)")

@@ -16,6 +16,7 @@ from relance.client.backoff import Backoff
 from relance.client.connection import Connection, Method, Request, Response, TableProcess
 from relance.client.credentials import Credentials, bearer
 from relance.client.errors import RETRIABLE, RelanceError, from_rpc
+from relance.client.house_keeping import HouseKeeping
 from relance.client.names import (
     CURRENCIES,
     LIMITS,
@@ -25,6 +26,7 @@ from relance.client.names import (
     player_name,
     table_name,
 )
+from relance.client.private import PrivateTables
 
 # A read of the log that gets nowhere this often in a row gives up.
 _TRIES = 8
@@ -36,6 +38,16 @@ class Operator:
     def __init__(self, connection: Connection, credentials: Credentials) -> None:
         self._connection = connection
         self._credentials = credentials
+
+    @property
+    def house_keeping(self) -> HouseKeeping:
+        """Templates, and houses in maintenance."""
+        return HouseKeeping(self._connection, self._credentials)
+
+    @property
+    def private(self) -> PrivateTables:
+        """Who may sit at private tables."""
+        return PrivateTables(self._connection, self._credentials)
 
     async def open_table(
         self,

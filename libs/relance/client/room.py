@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from types import TracebackType
 from typing import Self
 
@@ -12,6 +12,7 @@ import grpc
 from relance.api.lobby.v1 import lobby_pb2
 from relance.api.table.v1 import table_pb2
 from relance.api.wallet.v1 import wallet_pb2
+from relance.client import lists
 from relance.client.channels import Channels
 from relance.client.connection import Connection, Method, Request, Response, TableProcess
 from relance.client.credentials import Anonymous, Credentials, GivenToken, PlayerCredentials, bearer
@@ -19,8 +20,10 @@ from relance.client.errors import from_rpc
 from relance.client.events import Event, event_of
 from relance.client.names import CURRENCIES, CurrencyName, plain_id, player_name, table_name
 from relance.client.operator import Operator
+from relance.client.private import PrivateTables
 from relance.client.seat import Seat
 from relance.client.stream import Watch
+from relance.client.waitlist import Waitlist
 
 
 def connect(lobby: str, *, channels: Channels | None = None, timeout: float = 10.0, patience: float = 60.0) -> Room:
@@ -80,8 +83,9 @@ class Room:
     ) -> list[lobby_pb2.Table]:
         """Tables of the catalogue, all pages (or the first `limit`).
 
-        `filter` is AIP-160 over house, game, limit, big_blind, seats_free, currency, turbo, micro, closed, for
-        example 'game = "holdem" AND seats_free > 0'; empty: open tables. `order_by`: "players desc, create_time".
+        `filter` is AIP-160 over house, game, limit, big_blind, seats_free, currency, turbo, heads_up, private … (see
+        ListTablesRequest), for example 'game = "holdem" AND seats_free > 0'; empty: open tables. `order_by`: for
+        example "players desc, create_time".
         """
         tables: list[lobby_pb2.Table] = []
         page_token = ""
@@ -96,6 +100,30 @@ class Room:
             if not page_token:
                 break
         return tables
+
+    def watch_tables(self, filter: str = "") -> AsyncGenerator[dict[str, lobby_pb2.Table], None]:
+        """The tables that a filter lets through, by name, now and whenever something has changed.
+
+        Tables come without their address; statistics move with each hand.
+        """
+        return lists.tables(self._connection, self._credentials, filter)
+
+    @property
+    def waitlist(self) -> Waitlist:
+        """Waiting for seats, and the offers that come of it."""
+        return Waitlist(self._connection, self._credentials)
+
+    @property
+    def private(self) -> PrivateTables:
+        """Private tables."""
+        return PrivateTables(self._connection, self._credentials)
+
+    async def change_password(self, old: str, new: str) -> None:
+        """Another password. Raises SIGN_IN_REFUSED where the old one is wrong, TOO_MANY_REQUESTS."""
+        request = lobby_pb2.ChangePasswordRequest(old_password=old, new_password=new)
+        await self._lobby(lambda peer: peer.lobby.ChangePassword, request)
+        if isinstance(self._credentials, PlayerCredentials):
+            self._credentials.changed(new)
 
     async def names(self, players: Iterable[str]) -> dict[str, str]:
         """Names that others see, by player id. Unknown ids are left out."""

@@ -70,12 +70,15 @@ class Seat(TableStream[_Call]):
         """The player's own cards, those face down first, for example "AsKd"."""
         return self.me.down + self.me.up if self.number else ""
 
-    async def sit(self, buy_in: int, seat: int = 0, *, wait_for_big_blind: bool = False) -> int:
-        """Take a seat (0: any) and wait until it is ours; its number.
+    async def sit(self, buy_in: int, seat: int = 0, *, wait_for_big_blind: bool = False, invitation: str = "") -> int:
+        """Take a seat (0: the one held for the player, else any) and wait until it is ours; its number.
 
+        `invitation`: what private tables want, from `room.private.invitation(table)`.
         Raises RelanceError: what TakeSeat refuses, or what the wallet refused (NoMoney), or SEAT_RELEASED.
         """
-        request = table_pb2.TakeSeatRequest(seat=seat, buy_in=buy_in, wait_for_big_blind=wait_for_big_blind)
+        request = table_pb2.TakeSeatRequest(
+            seat=seat, buy_in=buy_in, wait_for_big_blind=wait_for_big_blind, invitation=invitation
+        )
         refusal = ""
         with self.events() as events:
             await self._command(table_pb2.PlayRequest(take_seat=request))

@@ -196,6 +196,12 @@ def _(live: LiveView, event: events_pb2.TableResumed) -> None:
     live.shown.paused = False
 
 
+@_applies("seat_held")
+def _(live: LiveView, event: events_pb2.SeatHeld) -> None:
+    seat = live.seat(event.seat)
+    seat.player, seat.reserved = event.player, True
+
+
 @_applies("seat_reserved")
 def _(live: LiveView, event: events_pb2.SeatReserved) -> None:
     seat = live.seat(event.seat)
