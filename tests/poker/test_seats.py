@@ -419,13 +419,14 @@ def test_a_banned_player_leaves_and_cannot_come_back() -> None:
     made.do(cmd.TakeSeat("p3", 3, 5000))
 
 
-def test_settings_change_between_hands() -> None:
+def test_settings_change_for_the_next_hand_and_the_rake_between_hands() -> None:
     made = room([5000] * 3)
     made.start()
     with pytest.raises(Rejected, match="NOTHING_TO_CHANGE"):
-        made.do(cmd.ChangeSettings("floor", config()))
-    made.passive()
+        made.do(cmd.ChangeSettings("floor", config(), game_pb2.RakeSchedule(id="other")))
     made.do(cmd.ChangeSettings("floor", config(stakes=game_pb2.Stakes(blinds=[100, 200]))))
+    assert made.asked().offer.call == 100, "the running hand has its own terms"
+    made.passive()
     made.start()
     assert [amount for _, _, amount in blinds(made)] == [100, 200]
     made.passive()
