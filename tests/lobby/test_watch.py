@@ -133,6 +133,22 @@ async def test_a_watcher_that_does_not_read_is_dropped_and_told_why() -> None:
     assert errors.code_of(why.reason) is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
+async def test_a_stream_that_nobody_reads_is_cut_off_and_holds_up_nothing(room: Room) -> None:
+    watch = Watch(room)
+    await watch.read()
+    (watcher,) = room.lobby.streams._open
+    other = Watch(room)
+    big = lobby_pb2.Table(name="tables/t", config=game_pb2.TableConfig(display_name="x" * 60_000))
+    while not watcher.ended.done():
+        watcher.push(lobby_pb2.WatchTablesResponse(tables=[big]))
+        await asyncio.sleep(0)
+    await other.read()
+    await room.tables.sit("t", "bob")
+    await other.players("t", 2)
+    assert (await refusal(_to_the_end(watch)))[0] == "SLOW_WATCHER"
+    other.call.cancel()
+
+
 async def test_tables_are_found_by_everything_that_sets_them_apart(room: Room) -> None:
     await room.tables.open("h", seats=2)
     await room.tables.open("p", private=True, stakes=game_pb2.Stakes(blinds=[50, 100]))
