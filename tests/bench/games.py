@@ -101,22 +101,23 @@ class OurTable:
     def do(self, command: cmd.Command) -> None:
         """One command."""
         self.now += 1000
-        events = decide(self.table, command, Context(self.now, cards=self._deck))
-        self.log += [event.SerializeToString() for event in events]
+        events = decide(self.table, command, Context(self.now, self._deck))
+        for event in events:
+            self.log.append(event.SerializeToString())
         advance(self.table, events)
 
     def hand(self) -> None:
         """One hand, everyone checking, calling or standing pat."""
-        self.do(cmd.StartHand())
-        while (hand := self.table.hand) is not None and hand.asked != NOBODY:
-            at = hand.asked
+        table, do, act = self.table, self.do, cmd.Act
+        do(cmd.StartHand())
+        while (hand := table.hand) is not None and (at := hand.asked) != NOBODY:
             if hand.asks != BET:
                 kind = _DISCARD
-            elif hand.bring_in:
-                kind = _BRING_IN
+            elif hand.bet[at] < hand.current:
+                kind = _CALL
             else:
-                kind = _CHECK if hand.bet[at] == hand.current else _CALL
-            self.do(cmd.Act(hand.players[at], hand.turn, kind))
+                kind = _BRING_IN if hand.bring_in else _CHECK
+            do(act(hand.players[at], hand.turn, kind))
 
 
 def theirs(pair: Pair) -> None:

@@ -182,7 +182,9 @@ class Follower:
                 made = event.bet_made if name == "bet_made" else event.raised
                 state.complete_bet_or_raise_to(made.to)
                 size = made.to if name == "bet_made" else event.raised.raise_by
-                self.odd_all_in = self.odd_all_in or (made.all_in and size not in self.game.sizes)
+                # The sizes of this round: what is a full bet on the flop is half of one on the turn.
+                sizes = self.hand.sizes if self.hand is not None and self.game.sizes else ()
+                self.odd_all_in = self.odd_all_in or (made.all_in and size not in sizes)
                 self.full_bet = self.full_bet or size >= LOW
             case "round_ended":
                 self.odd_all_in = self.full_bet = False

@@ -37,7 +37,8 @@ def _cards_dealt(table: Table, dealt: pb.CardsDealt, event: pb.TableEvent) -> No
         hand.places[at] += tuple(positions[: len(down) // 2])
         hand.salts[at] += tuple(salts[n : n + 16] for n in range(0, len(salts), 16))
     else:
-        del hand.stub[: (len(down) + len(up)) // 2]
+        # Two letters a card.
+        del hand.stub[: len(down + up) // 2]
     if down:
         hand.down[at] += CARDS.get(down) or tuple(parse(down))
     if up:

@@ -22,7 +22,8 @@ def run(draft: Draft) -> None:
         hand = draft.table.hand
         if hand is None:
             return
-        turn_up(draft)
+        if hand.phase in _BETWEEN_ROUNDS:
+            turn_up(draft)
         if hand.asked != NOBODY:
             return
         if hand.live() < 2:
@@ -171,8 +172,7 @@ def _end_round(draft: Draft) -> None:
 def turn_up(draft: Draft) -> None:
     """Show live hands at once when no more betting is possible and cards are still to come (G14)."""
     hand = draft.hand
-    between_rounds = hand.phase == DRAWING or (hand.phase == DEALING and hand.street > 0)
-    if hand.turned_up or not between_rounds or not hand.game.turn_up or hand.able() > 1 or hand.live() < 2:
+    if hand.turned_up or not hand.street or not hand.game.turn_up or hand.able() > 1 or hand.live() < 2:
         return
     for at in range(len(hand.seats)):
         if hand.is_live(at):
@@ -187,6 +187,7 @@ def return_uncalled(draft: Draft) -> None:
         draft.emit("uncalled_returned", seat=hand.seats[at], amount=amount)
 
 
+_BETWEEN_ROUNDS: Final = frozenset({DEALING, DRAWING})
 _STEPS: Final[dict[int, Callable[[Draft], None]]] = {
     DEALING: _deal,
     DRAWING: _draw,
