@@ -273,37 +273,45 @@ class TableScreen(Screen[None]):
         self.redraw()
 
     def on_key(self, event: events.Key) -> None:
-        key = event.key
+        # A key that meant something here must mean nothing on the screen that it opened.
+        if self._pressed(event.key):
+            event.stop()
+
+    def _pressed(self, key: str) -> bool:
+        """Do what a key says; False: it says nothing here."""
         if self.seat is None:
             if key == "escape":
                 self.app.pop_screen()
-            return
-        meant, answer = (False, None) if self.answering.entry is not None else self.answering.press(key)
-        if answer is not None:
-            self.send(answer)
+            return key == "escape"
+        if self.answering.entry is None:
+            meant, answer = self.answering.press(key)
+            if answer is not None:
+                self.send(answer)
+        else:
+            meant = False
         if meant or (key == "escape" and self.answering.back()):
             self.redraw()
-        elif self.answering.entry is None:
-            self._always(key)
+            return True
+        return self.answering.entry is None and self._always(key, self.seat)
 
-    def _always(self, key: str) -> None:
+    def _always(self, key: str, seat: Seat) -> bool:
         """Keys that work whatever is asked."""
-        if self.seat is None:
-            return
         if key == "escape":
             self.ask_to_leave()
         elif key == "h":
-            self.app.push_screen(HandScreen(self.table_name, self.seat.view.last_hand))
-        elif not self.seated:
-            if key == "s":
-                self.sit()
-        elif key == "z":
-            away = self.seat.me.sitting_out
-            self.do(self.seat.sit_in() if away else self.seat.sit_out(), "You are back." if away else "You sit out.")
-        elif key == "t":
+            self.app.push_screen(HandScreen(self.table_name, seat.view.last_hand))
+        elif key == "s" and not self.seated:
+            self.sit()
+        elif key == "z" and self.seated:
+            away = seat.me.sitting_out
+            self.do(seat.sit_in() if away else seat.sit_out(), "You are back." if away else "You sit out.")
+        elif key == "t" and self.seated:
             self.top_up()
-        elif key == "l":
+        elif key == "l" and self.seated:
             self.ask_to_leave(leave=True)
+        else:
+            return False
+        return True
 
     @work(group="act")
     async def send(self, answer: Answer) -> None:
