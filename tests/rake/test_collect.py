@@ -11,6 +11,7 @@ import grpc
 import nats
 import pytest
 
+from relance.api.events.v1.events_pb2 import TableEvent
 from relance.api.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from relance.eventlog.publish import SUBJECT, TYPES, VERSION
 from relance.rake.collect import Collector
@@ -154,21 +155,21 @@ class Dies(Exception):
 
 
 class Deadly:
-    """A wallet whose answer arrives at a process that dies: the money has moved, the row does not know."""
+    """A wallet whose caller dies before it asks, or when the answer comes: the money has moved, no row knows."""
 
-    def __init__(self, real: wallet_pb2_grpc.LedgerServiceAsyncStub) -> None:
-        self._real = real
+    def __init__(self, real: wallet_pb2_grpc.LedgerServiceAsyncStub, *, asks: bool) -> None:
+        self._real, self._asks = real, asks
 
     async def BatchTransfer(
         self, request: wallet_pb2.BatchTransferRequest, *, timeout: float, metadata: Sequence[tuple[str, str]]
     ) -> wallet_pb2.BatchTransferResponse:
-        await self._real.BatchTransfer(request, timeout=timeout, metadata=tuple(metadata))
+        if self._asks:
+            await self._real.BatchTransfer(request, timeout=timeout, metadata=tuple(metadata))
         raise Dies
 
 
-async def test_a_process_that_dies_between_the_wallets_answer_and_its_own_row_collects_once(
-    rooms: Rooms, owner: Owner
-) -> None:
+@pytest.mark.parametrize("asks", [False, True])
+async def test_a_rake_process_that_dies_at_any_step_collects_once(rooms: Rooms, owner: Owner, asks: bool) -> None:
     wallet = await rooms.start_wallet()
     log = raked_table("a", 5).log
     await rooms.fund(wallet, "a", 150_000)
@@ -176,13 +177,24 @@ async def test_a_process_that_dies_between_the_wallets_answer_and_its_own_row_co
     token = ServiceToken(rooms.signer, "rake")
     async with database.pool(url, name="test") as pool, grpc.aio.insecure_channel(rooms.wallet_address) as channel:
         real = wallet_pb2_grpc.LedgerServiceStub(channel)
-        dying = Collector(pool, Deadly(real), token, SystemClock(), Schedules(pool, SystemClock()))  # type: ignore[arg-type]
+        schedules = Schedules(pool, SystemClock())
+        deadly = Deadly(real, asks=asks)
+        dying = Collector(pool, deadly, token, SystemClock(), schedules)  # type: ignore[arg-type]
+        with pytest.raises(Dies):  # after its effect and before the commit of the position: nothing was taken in
+            await _dies_after_taking_in(dying, pool, log)
+        assert await states(owner) == {}
         async with pool.acquire() as connection, connection.transaction():
             await dying.take_in(connection, log)
         with pytest.raises(Dies):
             await dying.settle()
         assert await states(owner) == {"open": 5}
-        assert await house(owner) == 150
-        assert await Collector(pool, real, token, SystemClock(), Schedules(pool, SystemClock())).settle() == 5
+        assert await house(owner) == (150 if asks else 0)
+        assert await Collector(pool, real, token, SystemClock(), schedules).settle() == 5
     assert await states(owner) == {"collected": 5}
     assert await house(owner) == 150
+
+
+async def _dies_after_taking_in(collector: Collector, pool: database.Pool, log: Sequence[TableEvent]) -> None:
+    async with pool.acquire() as connection, connection.transaction():
+        await collector.take_in(connection, log)
+        raise Dies

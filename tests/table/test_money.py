@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -148,3 +149,53 @@ async def test_K7_a_new_schedule_is_adopted_at_the_next_hands_start_recorded_and
             assert row["schedule"] == f"boulevard/no_limit@{1 + (row['hand'] >= started.hand)}"
         report = await audit(url)
         assert report.ok, report.findings
+
+
+async def test_V3_the_wallet_knows_what_a_player_has_at_tables_however_the_chips_move(
+    migrated: Migrated, nats_server: Nats, tmp_path: Path
+) -> None:
+    url = await migrated("relance.eventlog", "relance.table", "relance.wallet")
+    keys = Keys(tmp_path)
+    table_address = f"127.0.0.1:{free_port()}"
+    settings = WalletSettings(
+        database_url=SecretStr(url), nats_url=SecretStr(nats_server.url), keyring=keys.ring,
+        signing_key=keys.service_key, table_addresses=(table_address,),
+    )  # fmt: skip
+    async with AsyncExitStack() as stack:
+        wallet = await beside(stack, wallet_started(settings))
+        room = Room(stack, keys, url, nats_server.url, wallet)
+        process = await room.start(listen=table_address)
+        table = await room.open(process, currency=game_pb2.CURRENCY_CREDIT)
+        clients = {}
+        for seat, player in enumerate(("ann", "bob"), 1):
+            request = wallet_pb2.DepositRequest(
+                request_id=f"d-{player}", player=f"players/{player}", currency=game_pb2.CURRENCY_CREDIT, amount=1000
+            )
+            await room.ledger.Deposit(request, metadata=bearer(keys.operator("cashier")))
+            clients[player] = await room.join(process, table, player)
+            await clients[player].take_seat(seat, 400)
+
+        async def credits(player: str) -> wallet_pb2.Credits:
+            look = wallet_pb2.GetCreditsRequest(player=f"players/{player}")
+            return await room.wallet.GetCredits(look, metadata=bearer(keys.operator("auditor")))
+
+        first = await clients["ann"].saw("hand_started")
+        await until(lambda: clients["ann"].prompt is not None)
+        asked = clients["ann"].prompt
+        assert asked is not None
+        loser = next(client for client in clients.values() if client.seat == asked.seat)
+        await loser.act(table_pb2.ACTION_KIND_FOLD, turn=asked.turn)
+        await clients["ann"].saw("hand_ended", lambda event: event.hand == first.hand)
+        await clients["ann"].ask(table_pb2.PlayRequest(leave_seat=table_pb2.LeaveSeatRequest()))
+        await clients["bob"].saw("player_left")  # out of the next hand, which she loses by that
+        nets = {"ann": 0, "bob": 0}
+        for event in clients["bob"].events:
+            for result in event.hand_ended.results:
+                nets[result.player] += result.net
+        assert nets["ann"] == -nets["bob"]
+        async with asyncio.timeout(20):
+            # Whatever is on its way, account and chips together are what came in and what was won.
+            while {player: (await credits(player)).total - 1000 for player in nets} != nets:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        assert (await credits("bob")).balance == 600
+        assert (await credits("bob")).not_due == "BALANCE"

@@ -133,6 +133,33 @@ async def test_V1_credits_and_euros_never_meet(ledger: Ledger) -> None:
     assert (await ledger.transfer(mixed)).refusal == "CURRENCY_MISMATCH"
 
 
+ACCOUNTS = {
+    "eur": ("players/ann/eur", "players/bob/eur", "tables/euros", "house/eur", "world/eur"),
+    "credit": ("players/ann/credit", "players/bob/credit", "tables/credits", "issuance/credit"),
+}
+
+
+async def test_V1_no_account_for_credits_pays_into_one_for_money_or_the_other_way_round(
+    ledger: Ledger, owner: asyncpg.Connection[asyncpg.Record]
+) -> None:
+    await ledger.transfer_many(
+        [deposit("d1", "ann", 500), deposit("d2", "ann", 500, "credit"), buy_in("b1", "ann", "euros", 100),
+         buy_in("b2", "ann", "credits", 100, "credit")]
+    )  # fmt: skip
+    before = await balances(owner)
+    crossed = [pair for here, there in (("eur", "credit"), ("credit", "eur")) for pair in
+               ((payer, payee) for payer in ACCOUNTS[here] for payee in ACCOUNTS[there])]  # fmt: skip
+    orders = [
+        Order(f"x-{number}-{currency}", payer, payee, 10, currency, "EXCHANGE", "table")
+        for number, (payer, payee) in enumerate(crossed)
+        for currency in ("eur", "credit")
+    ]
+    answers = await ledger.transfer_many(orders)
+    assert {answer.refusal for answer in answers} == {"CURRENCY_MISMATCH"}
+    after = await balances(owner)
+    assert {name: held for name, held in after.items() if held} == before
+
+
 async def test_balances_stop_at_ten_to_the_fifteen(ledger: Ledger) -> None:
     assert (await ledger.transfer(deposit("d1", "ann", MOST))).payee_balance == MOST
     full = await ledger.transfer(deposit("d2", "ann", 1))
