@@ -9,12 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Final
 
+from relance.api.common.v1 import visibility_pb2
 from relance.api.events.v1 import events_pb2 as pb
 from relance.api.table.v1 import table_pb2
 from relance.poker import Table, redact, view
 
 PUBLIC, AUDITOR = "public", "auditor"
+
+_INTERNAL: Final = attrgetter(
+    *(
+        field.name
+        for field in pb.TableEvent.DESCRIPTOR.fields
+        if field.GetOptions().Extensions[visibility_pb2.visibility] == visibility_pb2.VISIBILITY_INTERNAL
+    )
+)
 
 
 @dataclass(slots=True)
@@ -38,7 +49,7 @@ class Viewer:
             self._seats = {each.player: each.seat for each in event.hand_started.players}
         over = event.hand != self.running
         if self.who == AUDITOR:
-            return redact(event, disclosed=over)
+            return redact(event, disclosed=over) if not over or _internal(event) else event
         seat = self._seats.get(self.who, 0) if event.hand == self._hand and over else 0
         return redact(event, seat)
 
@@ -50,9 +61,9 @@ class Viewer:
         return view(table, self.who if self.player and over else None)
 
 
-def running_hand(table: Table) -> int:
-    """Number of the hand that runs at the table; 0: none."""
-    return table.hand.number if table.hand is not None else 0
+def _internal(event: pb.TableEvent) -> bool:
+    """Whether the event carries anything that is for the service alone; if not there is nothing to copy."""
+    return any(_INTERNAL(event))
 
 
 def players_of(events: Iterable[pb.TableEvent]) -> set[str]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final
+
+from google.protobuf.descriptor import EnumDescriptor
 
 from relance.api.common.v1 import game_pb2
 from relance.api.events.v1 import events_pb2 as pb
@@ -41,13 +44,14 @@ def iso(time_us: int) -> str:
 
 def word(value: int, enum: Any) -> str:
     """The value of an enum in words: ``server crash`` for VOID_REASON_CRASH reads ``crash``."""
-    name: str = enum.Name(value)
-    prefix = _prefix(enum.DESCRIPTOR.values[0].name)
-    return name.removeprefix(prefix).lower().replace("_", " ")
+    return _word(value, enum.DESCRIPTOR)
 
 
-def _prefix(first: str) -> str:
-    return first.removesuffix("UNSPECIFIED")
+@cache
+def _word(value: int, enum: EnumDescriptor) -> str:
+    prefix = enum.values[0].name.removesuffix("UNSPECIFIED")
+    found = enum.values_by_number.get(value)
+    return found.name.removeprefix(prefix).lower().replace("_", " ") if found is not None else str(value)
 
 
 class Words:

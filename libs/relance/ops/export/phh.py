@@ -17,7 +17,7 @@ Amounts are whole minor units. What the viewer may not see is `??`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 from relance.api.common.v1 import game_pb2
@@ -241,21 +241,25 @@ _STEPS: Final[dict[str, Callable[[_Actions, Any], None]]] = {
 """How each event is written; what readers follow by themselves (blinds, returns, pots) is not."""
 
 
+_json: Final = json.JSONEncoder(ensure_ascii=False).encode
+
+
 class _Bare(str):
     """TOML that is written as it stands."""
 
 
 def toml(value: Any) -> str:
     """A value as TOML. Text is a basic string, in which everything that could end or bend it is escaped."""
-    if isinstance(value, _Bare):
+    kind = type(value)
+    if kind is int or kind is _Bare:
         return str(value)
-    if isinstance(value, bool):
+    if kind is bool:
         return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, dict):
+    if kind is str:
+        return _json(value).replace("\x7f", "\\u007f")
+    if kind is dict:
         return "{" + ", ".join(f"{name} = {toml(each)}" for name, each in value.items()) + "}"
-    assert isinstance(value, Iterable)
+    assert kind is list
+    if value and type(value[0]) in {int, str}:  # one kind in a list: JSON is TOML
+        return _json(value).replace("\x7f", "\\u007f")
     return "[" + ", ".join(toml(each) for each in value) + "]"

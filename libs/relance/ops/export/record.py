@@ -9,7 +9,7 @@ from relance.api.common.v1 import game_pb2
 from relance.api.events.v1 import events_pb2 as pb
 from relance.ops.names import Names
 from relance.ops.source import Connection, LogSource
-from relance.ops.viewer import Viewer, players_of
+from relance.ops.viewer import Viewer
 
 _OVER = frozenset({"hand_ended", "hand_voided"})
 
@@ -92,7 +92,7 @@ async def records(
                 continue
             events.append(pb.TableEvent.FromString(row.body))
             if row.type in _OVER:
-                await names.look_up(connection, players_of(events))
+                await names.look_up(connection, [each.player for each in events[0].hand_started.players])
                 yield HandRecord(table, row.hand, who, config, names, [viewer.see(event) for event in events])
                 events = []
 
