@@ -1,1 +1,1 @@
-"""The lobby: accounts and sign-in, the catalogue of tables and its watchers, waiting lists, templates, private tables."""
+"""The lobby: accounts and sign-in, the catalogue of tables, waiting lists, templates, private tables."""
