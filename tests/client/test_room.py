@@ -113,6 +113,8 @@ async def test_two_players_play_a_hand_whose_cards_are_proven_and_take_their_mon
         assert kinds[0] == "hand_started"
         assert kinds[-1] == "hand_ended"
         assert verify_hand(seen) >= 7
+        assert first.proofs.proven >= 7
+        assert first.proofs.broken == second.proofs.broken == []
         taken = await asyncio.gather(first.leave(settled=True), second.leave(settled=True))
         ended = next(event.data for event in seen if isinstance(event.data, events_pb2.HandEnded))
         assert sum(taken) <= 2 * BUY_IN - ended.rake

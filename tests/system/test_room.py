@@ -67,6 +67,16 @@ def test_up_for_some_seconds_plays_drains_audits_and_leaves_nothing(start: Start
     assert processes_of(room.folder.path) == []
 
 
+def test_closed_poker_for_credits_is_played_by_bots(start: Start) -> None:
+    """The club's house: antes, exchanges, stripped decks, no euro anywhere."""
+    room = start("--bots", "8", "--pace", "instant", "--house", "club", "--drain", "2").wait_ready()
+    wait_for(lambda: look(room).hands >= 10, 60, room)
+    assert room.stop() == 0, room.said()
+    again = start("--bots", "0", "--house", "club", "--drain", "1", "--seconds", "0")
+    assert again.process.wait(60) == 0, again.said()
+    assert re.search(r"audit: .*ok", again.said())
+
+
 def test_it_comes_back_with_the_same_players_balances_and_tables(start: Start) -> None:
     room = start(*FAST).wait_ready()
     wait_for(lambda: look(room).hands >= 10, 60, room)
