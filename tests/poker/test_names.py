@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import unicodedata
+from typing import Literal
+
 import pytest
 
 from relance.api.common.v1 import reason_pb2
@@ -65,6 +68,25 @@ def test_N1_a_name_is_measured_and_stored_in_nfc() -> None:
         check_name("é" * (LONGEST_NAME + 1))
     assert refusal.value.reason == reason_pb2.REASON_FIELD_TOO_LONG
     assert refusal.value.metadata == {"field": "display_name", "max": "32"}
+
+
+def test_N1_a_text_that_cannot_be_short_enough_is_not_put_in_order_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sorting 30,000 combining marks takes seconds, in which nobody else is served."""
+    assert check_name("\u03b1\u0313\u0300\u0345" * LONGEST_NAME) == "\u1f82" * LONGEST_NAME
+    looked_at: list[int] = []
+    normalize = unicodedata.normalize
+
+    def noted(form: Literal["NFC"], text: str) -> str:
+        looked_at.append(len(text))
+        return normalize(form, text)
+
+    monkeypatch.setattr(unicodedata, "normalize", noted)
+    for check, longest in ((check_name, LONGEST_NAME), (check_chat, LONGEST_CHAT)):
+        with pytest.raises(Rejected) as refusal:
+            check("a" + "\u0301\u0316" * 16_000)
+        assert refusal.value.reason == reason_pb2.REASON_FIELD_TOO_LONG
+        assert refusal.value.metadata["max"] == str(longest)
+    assert looked_at == []
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ LONGEST_NAME = 32
 LONGEST_CHAT = 128
 """Code points of a chat message after NFC."""
 
+_LONGEST_DECOMPOSITION = 4
+"""Code points that NFC can make one of (U+1F82)."""
 _JOINER = "\u200d"
 _VARIATION = "\ufe0f"
 _SKIN_TONES = range(0x1F3FB, 0x1F400)
@@ -25,15 +27,9 @@ def check_name(text: str, field: str = "display_name", *, longest: int = LONGEST
     Raises Rejected: FIELD_MISSING (empty or blank), FIELD_TOO_LONG (metadata field, max), FIELD_INVALID (metadata
     field, allowed) for control and format characters; U+200D may stand between the parts of an emoji.
     """
-    name = unicodedata.normalize("NFC", text)
+    name = _normalised(text, field, longest)
     if not name.strip():
         raise Rejected(reason_pb2.REASON_FIELD_MISSING, f"{field} is empty", {"field": field})
-    if len(name) > longest:
-        raise Rejected(
-            reason_pb2.REASON_FIELD_TOO_LONG,
-            f"{field} has {len(name)} code points; {longest} would be accepted",
-            {"field": field, "max": str(longest)},
-        )
     _check_characters(name, field)
     return name
 
@@ -49,17 +45,26 @@ def check_chat(text: str, field: str = "text") -> str:
     Raises Rejected: FIELD_MISSING (empty), FIELD_TOO_LONG (metadata field, max): longer is refused, never cut;
     FIELD_INVALID (metadata field, allowed) for control and format characters, as in names.
     """
-    message = unicodedata.normalize("NFC", text)
+    message = _normalised(text, field, LONGEST_CHAT)
     if not message:
         raise Rejected(reason_pb2.REASON_FIELD_MISSING, f"{field} is empty", {"field": field})
-    if len(message) > LONGEST_CHAT:
-        raise Rejected(
-            reason_pb2.REASON_FIELD_TOO_LONG,
-            f"{field} has {len(message)} code points; {LONGEST_CHAT} would be accepted",
-            {"field": field, "max": str(LONGEST_CHAT)},
-        )
     _check_characters(message, field)
     return message
+
+
+def _normalised(text: str, field: str, longest: int) -> str:
+    """The text in NFC. Raises Rejected FIELD_TOO_LONG.
+
+    Thousands of combining marks take seconds to put in order: a text that cannot become short enough is left alone.
+    """
+    normalised = unicodedata.normalize("NFC", text) if len(text) <= _LONGEST_DECOMPOSITION * longest else text
+    if len(normalised) > longest:
+        raise Rejected(
+            reason_pb2.REASON_FIELD_TOO_LONG,
+            f"{field} has {len(normalised)} code points; {longest} would be accepted",
+            {"field": field, "max": str(longest)},
+        )
+    return normalised
 
 
 def _check_characters(text: str, field: str) -> None:
