@@ -45,11 +45,10 @@ def rules_of_its_own(hand: HandRecord) -> list[str]:
     """Ids of the rules by which the hand may differ from what another program makes of it; none: it is common poker."""
     stud = GAMES[hand.config.game].forced is Forced.BRING_IN
     seen = _Seen(hand, {each.seat: each.stack for each in hand.players}, stud, step=_least(hand.config))
-    for event in hand.events:
-        kind = event.WhichOneof("payload") or ""
+    for kind, payload in hand.told:
         step = _STEPS.get(kind)
         if step is not None:
-            step(seen, getattr(event, kind))
+            step(seen, payload)
     if any(seen.low) and not all(seen.low):
         seen.rules.add("H5")
     return sorted(seen.rules)

@@ -44,10 +44,10 @@ def _hand(hand: HandRecord) -> dict[str, Any]:
     numbers = {each.seat: number for number, each in enumerate(sorted(hand.players, key=lambda each: each.seat))}
     hero = next((numbers[each.seat] for each in hand.players if each.player == hand.who), None)
     writer = _Rounds(hand, numbers, money)
-    for event in hand.events:
-        step = _STEPS.get(event.WhichOneof("payload") or "")
+    for kind, payload in hand.told:
+        step = _STEPS.get(kind)
         if step is not None:
-            step(writer, getattr(event, event.WhichOneof("payload") or ""))
+            step(writer, payload)
     found: dict[str, Any] = {
         "spec_version": VERSION,
         "internal_version": "1.0.0",

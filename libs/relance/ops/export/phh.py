@@ -104,7 +104,7 @@ def _fields(hand: HandRecord) -> dict[str, Any]:
         fields |= {
             "_rake": hand.ended.rake,
             "_rake_schedule": hand.started.rake_schedule,
-            "_pots": [_pot(hand, event.pot_awarded) for event in hand.events if event.HasField("pot_awarded")],
+            "_pots": [_pot(hand, payload) for kind, payload in hand.told if kind == "pot_awarded"],
         }
     if hand.voided is not None:
         fields["_void"] = word(hand.voided.reason, pb.VoidReason)
@@ -131,9 +131,9 @@ def _by_position(hand: HandRecord, chips: dict[int, int]) -> list[int]:
 def _antes(hand: HandRecord) -> list[int]:
     """Antes, and dead posts, which are chips in the pot and no bet as they are."""
     chips = {each.seat: hand.config.stakes.ante for each in hand.players}
-    for event in hand.events:
-        if event.HasField("blind_posted") and event.blind_posted.kind == pb.BLIND_KIND_DEAD:
-            chips[event.blind_posted.seat] += event.blind_posted.amount
+    for kind, payload in hand.told:
+        if kind == "blind_posted" and payload.kind == pb.BLIND_KIND_DEAD:
+            chips[payload.seat] += payload.amount
     return _by_position(hand, chips)
 
 
@@ -144,10 +144,9 @@ def _blinds(hand: HandRecord) -> list[int]:
     """
     sizes = list(hand.config.stakes.blinds)
     chips: dict[int, int] = {}
-    for event in hand.events:
-        if not event.HasField("blind_posted"):
+    for kind, posted in hand.told:
+        if kind != "blind_posted":
             continue
-        posted = event.blind_posted
         if posted.kind == pb.BLIND_KIND_BIG:
             chips[posted.seat] = sizes[-1]
         elif posted.kind == pb.BLIND_KIND_POST:
@@ -160,11 +159,10 @@ def _blinds(hand: HandRecord) -> list[int]:
 def actions(hand: HandRecord) -> list[str]:
     """Dealing and players' actions in the notation of the format."""
     writer = _Actions(hand)
-    for event in hand.events:
-        kind = event.WhichOneof("payload") or ""
+    for kind, payload in hand.told:
         step = _STEPS.get(kind)
         if step is not None:
-            step(writer, getattr(event, kind))
+            step(writer, payload)
     writer.flush()
     return writer.found + writer.showdown()
 

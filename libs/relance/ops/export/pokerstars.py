@@ -43,11 +43,10 @@ def name_of(text: str) -> str:
 def write(hand: HandRecord) -> str:
     """One hand."""
     writer = _Lines(hand)
-    for event in hand.events:
-        kind = event.WhichOneof("payload") or ""
+    for kind, payload in hand.told:
         step = _STEPS.get(kind)
         if step is not None:
-            step(writer, getattr(event, kind))
+            step(writer, payload)
     return "\n".join([*_head(hand, writer), *writer.lines, *writer.summary()]) + "\n"
 
 

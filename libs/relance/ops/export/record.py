@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from relance.api.common.v1 import game_pb2
 from relance.api.events.v1 import events_pb2 as pb
@@ -24,12 +25,15 @@ class HandRecord:
     config: game_pb2.TableConfig
     names: Names
     events: list[pb.TableEvent]
+    told: list[tuple[str, Any]] = field(init=False)
+    """The events' types and payloads."""
     players: list[pb.HandPlayer] = field(init=False)
     """By position: from the left of the button, clockwise; the button is last."""
     position: dict[int, int] = field(init=False)
     """Position of each seat."""
 
     def __post_init__(self) -> None:
+        self.told = [(kind, getattr(event, kind)) for event in self.events if (kind := event.WhichOneof("payload"))]
         button = self.started.button
         self.players = sorted(self.started.players, key=lambda each: (each.seat <= button, each.seat))
         self.position = {each.seat: at for at, each in enumerate(self.players)}
