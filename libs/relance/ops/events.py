@@ -13,6 +13,7 @@ from relance.ops.messages import event_record
 from relance.ops.names import Names
 from relance.ops.output import Out
 from relance.ops.source import Connection, LogSource
+from relance.ops.states import state_at
 from relance.ops.viewer import Viewer, players_of
 from relance.ops.words import Words, when
 
@@ -106,6 +107,19 @@ async def _hand_start(source: LogSource, table: str, after: int) -> int:
     return after
 
 
+async def _seated(source: LogSource, wanted: Wanted) -> dict[int, str]:
+    """Who sits where before the first event that is wanted; nobody, where the log cannot be replayed up to there."""
+    bounds = await source.bounds(wanted.table, wanted.hand) if wanted.hand else None
+    before = max(bounds[0] if bounds is not None else 1, wanted.first) - 1
+    if before < 1:
+        return {}
+    try:
+        state = await state_at(source, wanted.table, before)
+    except NoAnswer:
+        return {}
+    return {seat.number: seat.player for seat in state.seats.values()}
+
+
 async def config_of(source: LogSource, table: str) -> game_pb2.TableConfig:
     """What a table was opened with. Raises NoAnswer where its first event is missing."""
     async for page in source.rows(table, 0, 1):
@@ -120,6 +134,8 @@ async def show(
     await source.streams([wanted.table])
     names, count = Names(), 0
     words = Words(names, (await config_of(source, wanted.table)).currency)
+    words.seats.update(await _seated(source, wanted))
+    await names.look_up(connection, words.seats.values())
     rows: list[list[object]] = []
     async for event in wanted_events(source, wanted, who):
         count += 1
