@@ -75,7 +75,8 @@ class Transfers:
     def ask(self, table: str, currency: Currency.ValueType, asked: Iterable[Transfer]) -> None:
         """Ask for these from now on."""
         for each in asked:
-            self._open[each.id] = (table, order(table, currency, each))
+            if each.id not in self._open:
+                self._open[each.id] = (table, order(table, currency, each))
         self._metrics.transfers.set(len(self._open))
         self._wake.set()
 
