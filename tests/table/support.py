@@ -57,6 +57,11 @@ class Keys:
         self.service_key.write_bytes(self._signers["service"].pem())
         self.lobby_key.write_bytes(self._signers["lobby"].pem())
 
+    @property
+    def lobby_signer(self) -> TokenSigner:
+        """What signs for players: tokens and invitations."""
+        return self._signers["lobby"]
+
     def player(self, player: str, seconds: int = 600) -> str:
         """A player's token."""
         return self._signers["lobby"].sign(player, ("player",), seconds=seconds)[0]

@@ -101,6 +101,81 @@ class Operator:
         request = table_pb2.CloseTableRequest(table=name, request_id=uuid.uuid4().hex, reason=reason)
         return (await self._at(name, lambda peer: peer.admin.CloseTable, request)).version
 
+    async def pause_table(self, table: str | lobby_pb2.Table, reason: str = "") -> int:
+        """No new hands until the table is resumed. Role floor."""
+        name = table_name(table)
+        request = table_pb2.PauseTableRequest(table=name, request_id=uuid.uuid4().hex, reason=reason)
+        return (await self._at(name, lambda peer: peer.admin.PauseTable, request)).version
+
+    async def resume_table(self, table: str | lobby_pb2.Table) -> int:
+        """Hands may start again. Role floor."""
+        name = table_name(table)
+        request = table_pb2.ResumeTableRequest(table=name, request_id=uuid.uuid4().hex)
+        return (await self._at(name, lambda peer: peer.admin.ResumeTable, request)).version
+
+    async def warn(self, table: str | lobby_pb2.Table, player: str, reason: str) -> int:
+        """Warn a player, on record (C2, C4). Role floor."""
+        name = table_name(table)
+        request = table_pb2.WarnPlayerRequest(
+            table=name, request_id=uuid.uuid4().hex, player=player_name(player), reason=reason
+        )
+        return (await self._at(name, lambda peer: peer.admin.WarnPlayer, request)).version
+
+    async def ban(self, table: str | lobby_pb2.Table, player: str, reason: str, seconds: float = 0) -> int:
+        """Ban a player from a table, for good or for a time; a seated one leaves. Role floor."""
+        name = table_name(table)
+        request = table_pb2.BanPlayerRequest(
+            table=name,
+            request_id=uuid.uuid4().hex,
+            player=player_name(player),
+            reason=reason,
+            duration_ms=round(seconds * 1e3),
+        )
+        return (await self._at(name, lambda peer: peer.admin.BanPlayer, request)).version
+
+    async def mute(self, table: str | lobby_pb2.Table, player: str, reason: str, seconds: float = 0) -> int:
+        """Take a player's voice in a table's chat, for good or for a time. Role floor."""
+        name = table_name(table)
+        request = table_pb2.MutePlayerRequest(
+            table=name,
+            request_id=uuid.uuid4().hex,
+            player=player_name(player),
+            reason=reason,
+            duration_ms=round(seconds * 1e3),
+        )
+        return (await self._at(name, lambda peer: peer.admin.MutePlayer, request)).version
+
+    async def unmute(self, table: str | lobby_pb2.Table, player: str) -> int:
+        """Give the voice back. Role floor."""
+        name = table_name(table)
+        request = table_pb2.MutePlayerRequest(
+            table=name, request_id=uuid.uuid4().hex, player=player_name(player), lift=True
+        )
+        return (await self._at(name, lambda peer: peer.admin.MutePlayer, request)).version
+
+    async def change_settings(
+        self,
+        table: str | lobby_pb2.Table,
+        reason: str,
+        *,
+        display_name: str = "",
+        timers: game_pb2.Timers | None = None,
+        min_buy_in: int = 0,
+        max_buy_in: int = 0,
+    ) -> int:
+        """Another name, other clocks or buy-ins from the next hand on; what is not given stays. Role floor."""
+        name = table_name(table)
+        request = table_pb2.ChangeSettingsRequest(
+            table=name,
+            request_id=uuid.uuid4().hex,
+            reason=reason,
+            display_name=display_name,
+            timers=timers,
+            min_buy_in=min_buy_in,
+            max_buy_in=max_buy_in,
+        )
+        return (await self._at(name, lambda peer: peer.admin.ChangeSettings, request)).version
+
     async def void_hand(self, table: str | lobby_pb2.Table, hand: int, reason: str) -> int:
         """Void the running hand (C4). Role floor. Raises HAND_ALREADY_OVER, NO_ACTIVE_HAND."""
         name = table_name(table)

@@ -174,6 +174,44 @@ class Room:
         request = table_pb2.GetHandRequest(table=name, hand=number)
         return [event_of(raw) for raw in (await self._table(name, lambda peer: peer.table.GetHand, request)).events]
 
+    async def hands(self, table: str | lobby_pb2.Table, *, limit: int | None = None) -> list[table_pb2.HandSummary]:
+        """The player's own hands at a table, newest first, all pages (or the first `limit`)."""
+        name = table_name(table)
+        found: list[table_pb2.HandSummary] = []
+        page_token = ""
+        while limit is None or len(found) < limit:
+            size = 100 if limit is None else min(limit - len(found), 100)
+            request = table_pb2.ListHandsRequest(table=name, page_size=size, page_token=page_token)
+            page = await self._table(name, lambda peer: peer.table.ListHands, request)
+            found += page.hands
+            page_token = page.next_page_token
+            if not page_token:
+                break
+        return found
+
+    async def session(self, table: str | lobby_pb2.Table) -> table_pb2.Session:
+        """The player's sitting at a table, the running one or else the last. Raises NOT_SEATED."""
+        name = table_name(table)
+        return await self._table(name, lambda peer: peer.table.GetSession, table_pb2.GetSessionRequest(table=name))
+
+    async def notices(self, table: str | lobby_pb2.Table) -> list[table_pb2.Notice]:
+        """What the player should know of void hands and lost seats at a table, until it is acknowledged."""
+        name = table_name(table)
+        request = table_pb2.ListNoticesRequest(table=name)
+        return list((await self._table(name, lambda peer: peer.table.ListNotices, request)).notices)
+
+    async def acknowledge(self, table: str | lobby_pb2.Table) -> None:
+        """The notices were seen."""
+        name = table_name(table)
+        request = table_pb2.AckNoticesRequest(table=name, request_id=uuid.uuid4().hex)
+        await self._table(name, lambda peer: peer.table.AckNotices, request)
+
+    async def talk(self, table: str | lobby_pb2.Table, limit: int = 50) -> list[table_pb2.ChatMessage]:
+        """What was said at a table last, oldest first."""
+        name = table_name(table)
+        request = table_pb2.ListChatRequest(table=name, page_size=limit)
+        return list((await self._table(name, lambda peer: peer.table.ListChat, request)).messages)
+
     def play(self, table: str | lobby_pb2.Table) -> Seat:
         """Join a table to play: `async with room.play(table) as seat`."""
         return Seat(self._connection, table_name(table), self._credentials, self.player)

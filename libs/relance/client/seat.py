@@ -70,14 +70,27 @@ class Seat(TableStream[_Call]):
         """The player's own cards, those face down first, for example "AsKd"."""
         return self.me.down + self.me.up if self.number else ""
 
-    async def sit(self, buy_in: int, seat: int = 0, *, wait_for_big_blind: bool = False, invitation: str = "") -> int:
+    async def sit(
+        self,
+        buy_in: int,
+        seat: int = 0,
+        *,
+        wait_for_big_blind: bool = False,
+        invitation: str = "",
+        ask_to_post: bool = False,
+    ) -> int:
         """Take a seat (0: the one held for the player, else any) and wait until it is ours; its number.
 
-        `invitation`: what private tables want, from `room.private.invitation(table)`.
+        `invitation`: what private tables want, from `room.private.invitation(table)`. `ask_to_post`: antes do not
+        post by themselves (S7).
         Raises RelanceError: what TakeSeat refuses, or what the wallet refused (NoMoney), or SEAT_RELEASED.
         """
         request = table_pb2.TakeSeatRequest(
-            seat=seat, buy_in=buy_in, wait_for_big_blind=wait_for_big_blind, invitation=invitation
+            seat=seat,
+            buy_in=buy_in,
+            wait_for_big_blind=wait_for_big_blind,
+            invitation=invitation,
+            ask_to_post=ask_to_post,
         )
         refusal = ""
         with self.events() as events:
@@ -99,23 +112,54 @@ class Seat(TableStream[_Call]):
         """Buy more chips; they join the stack at the next hand."""
         return await self._command(table_pb2.PlayRequest(add_chips=table_pb2.AddChipsRequest(amount=amount)))
 
-    async def sit_out(self) -> int:
-        """Sit out from the next hand on."""
-        return await self._command(table_pb2.PlayRequest(sit_out=table_pb2.SitOutRequest()))
+    async def sit_out(self, *, at_next_big_blind: bool = False) -> int:
+        """Sit out from the next hand on, or when the big blind comes."""
+        request = table_pb2.SitOutRequest(at_next_big_blind=at_next_big_blind)
+        return await self._command(table_pb2.PlayRequest(sit_out=request))
+
+    async def prefer(
+        self,
+        *,
+        auto_post: bool = True,
+        auto_muck: bool = True,
+        wait_for_big_blind: bool = False,
+        sit_out_next_big_blind: bool = False,
+        auto_top_up: int = 0,
+    ) -> int:
+        """How the seat plays by itself; what is not given is as for a new seat."""
+        wish = table_pb2.SeatPreferences(
+            auto_post=auto_post,
+            auto_muck=auto_muck,
+            wait_for_big_blind=wait_for_big_blind,
+            sit_out_next_big_blind=sit_out_next_big_blind,
+            auto_top_up=auto_top_up,
+        )
+        request = table_pb2.SetSeatPreferencesRequest(preferences=wish)
+        return await self._command(table_pb2.PlayRequest(set_seat_preferences=request))
+
+    async def say(self, text: str) -> None:
+        """Say something at the table. Raises MUTED, TOO_MANY_REQUESTS, FIELD_TOO_LONG, FIELD_INVALID."""
+        await self._command(table_pb2.PlayRequest(chat=table_pb2.SendChatRequest(text=text)))
+
+    async def acknowledge(self) -> int:
+        """The notices were seen: they do not come again."""
+        return await self._command(table_pb2.PlayRequest(ack_notices=table_pb2.AckNoticesRequest()))
 
     async def sit_in(self, *, wait_for_big_blind: bool = False) -> int:
         """Sit in again."""
         request = table_pb2.SitInRequest(wait_for_big_blind=wait_for_big_blind)
         return await self._command(table_pb2.PlayRequest(sit_in=request))
 
-    async def leave(self, *, settled: bool = False) -> int:
+    async def leave(self, *, settled: bool = False, after_hand: bool = False) -> int:
         """Leave and wait until the seat is given up (after the hand, S6); the chips taken along.
 
-        `settled`: wait until they are back on the account, too. Without a seat: 0 at once.
+        `settled`: wait until they are back on the account, too. `after_hand`: play the running hand to its end, turns
+        are still to be answered. Without a seat: 0 at once.
         """
+        request = table_pb2.PlayRequest(leave_seat=table_pb2.LeaveSeatRequest(after_hand=after_hand))
         with self.events() as events:
             try:
-                await self._command(table_pb2.PlayRequest(leave_seat=table_pb2.LeaveSeatRequest()))
+                await self._command(request)
             except RelanceError as refusal:
                 if refusal.reason != "NOT_SEATED":
                     raise

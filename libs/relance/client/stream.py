@@ -47,6 +47,8 @@ class TableStream(Generic[Call]):
         self.server_version = ""
         self.reconnects = 0
         self.notices: deque[table_pb2.Notice] = deque(maxlen=50)
+        self.talk: deque[table_pb2.ChatMessage] = deque(maxlen=100)
+        """What was said at the table, oldest first."""
         #: Every card seen, checked against what the room committed to before the deal (PROOFS.md).
         self.proofs = Proofs()
         self._connection = connection
@@ -179,6 +181,10 @@ class TableStream(Generic[Call]):
             self._updated(message.update)
         elif kind == "welcome":
             self._welcomed(message.welcome)
+        elif kind == "chat":
+            if not self.talk or message.chat.number > self.talk[-1].number:
+                self.talk.append(message.chat)
+                self._changed()
         elif kind == "notice":
             self.notices.append(message.notice)
             if message.notice.kind == "MOVED":

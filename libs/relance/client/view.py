@@ -23,6 +23,8 @@ _ANSWERS = frozenset(
         "round_ended", "hand_started", "hand_ended", "hand_voided", "dealing_fault_ruled",
     }
 )  # fmt: skip
+_BANK_HANDS: Final = 20
+"""Paid hands that fill an empty time bank."""
 _HAND_FIELDS: Final = ("bet", "contributed", "in_hand", "folded", "all_in", "down_count", "down", "up")
 # Events after which the pots of finished rounds are others.
 _POT_EVENTS = frozenset({"ante_posted", "blind_posted", "folded", "round_ended", "uncalled_returned", "pot_awarded"})
@@ -36,6 +38,7 @@ class LiveView:
     """
 
     __slots__ = (
+        "_bank",
         "_button",
         "_dead",
         "_entry",
@@ -52,6 +55,7 @@ class LiveView:
     def __init__(self, player: str) -> None:
         self.player = player
         self.shown = table_pb2.TableView()
+        self._bank = 0
         self._button = 0
         self._dead: dict[int, int] = {}
         self._entry: set[int] = set()
@@ -65,6 +69,7 @@ class LiveView:
     def replace(self, view: table_pb2.TableView) -> None:
         """Begin anew from a view of the server."""
         self.shown.CopyFrom(view)
+        self._bank = view.config.timers.time_bank_ms
         self._button = view.button
         self._street, self._received = view.round, 0
         self._wait = {seat.seat for seat in view.seats if seat.waiting_for_big_blind}
@@ -212,6 +217,22 @@ def _(live: LiveView, event: events_pb2.SeatReserved) -> None:
         live.shown.your_seat = event.seat
 
 
+@_applies("seat_held")
+def _(live: LiveView, event: events_pb2.SeatHeld) -> None:
+    seat = live.seat(event.seat)
+    seat.player, seat.reserved = event.player, True
+
+
+@_applies("time_bank_used")
+def _(live: LiveView, event: events_pb2.TimeBankUsed) -> None:
+    live.seat(event.seat).time_bank_ms = event.left_ms
+
+
+@_applies("timed_out")
+def _(live: LiveView, event: events_pb2.TimedOut) -> None:
+    live.seat(event.seat).time_bank_ms -= event.time_bank_used_ms
+
+
 @_applies("seat_released")
 def _(live: LiveView, event: events_pb2.SeatReleased) -> None:
     live._free(event.seat)
@@ -223,6 +244,7 @@ def _(live: LiveView, event: events_pb2.PlayerSat) -> None:
     seat.stack += event.stack
     seat.chips_held -= event.stack
     seat.player, seat.reserved = event.player, False
+    seat.time_bank_ms = live.shown.config.timers.time_bank_ms
     if event.player == live.player:
         live.shown.your_seat = event.seat
 
@@ -295,6 +317,7 @@ def _(live: LiveView, event: events_pb2.HandStarted) -> None:
     live._button, live.shown.button = live.shown.button, event.button
     live._street = live._received = 0
     live._missing = set()
+    live._bank = live.shown.config.timers.time_bank_ms
     for dealt in event.players:
         seat = live.seat(dealt.seat)
         seat.in_hand, seat.stack = True, dealt.stack
@@ -409,8 +432,11 @@ def _(live: LiveView, event: events_pb2.RakeTaken) -> None:
 @_applies("hand_ended")
 def _(live: LiveView, event: events_pb2.HandEnded) -> None:
     live._clear_hand()
+    full = live._bank
     for result in event.results:
-        live.seat(result.seat).stack = result.stack
+        seat = live.seat(result.seat)
+        seat.stack = result.stack
+        seat.time_bank_ms = max(seat.time_bank_ms, min(full, seat.time_bank_ms + full // _BANK_HANDS))
         live._entry.discard(result.seat)
         live._missed.discard(result.seat)
         live._wishes(result.seat, False)
