@@ -83,7 +83,7 @@ class PostgresSource:
         last = _END if upto is None else upto
         while page := await self.connection.fetch(_ROWS, stream, after, last, PAGE):
             after = page[-1]["version"]
-            yield [Row(*row) for row in page]
+            yield list(map(Row._make, page))
             if len(page) < PAGE:
                 return
 
