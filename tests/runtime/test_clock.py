@@ -59,3 +59,18 @@ async def test_the_machines_clock_goes_forward_and_calls_back() -> None:
     await clock.sleep(0.001)
     assert clock.now_us() >= before + 1000
     assert clock.monotonic() > tick
+
+
+async def test_a_simulated_timer_a_hair_ahead_does_not_fire_for_ever_at_one_time() -> None:
+    clock = SimulatedClock()
+    due = clock.monotonic() + 1e-9
+    fired: list[float] = []
+
+    def again() -> None:
+        fired.append(clock.monotonic())
+        if clock.monotonic() < due:
+            clock.call_later(due - clock.monotonic(), again)
+
+    clock.call_later(0, again)
+    await clock.advance(1)
+    assert len(fired) == 2

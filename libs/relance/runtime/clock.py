@@ -91,7 +91,10 @@ class SimulatedClock:
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
         self._made += 1
-        timer = _SimulatedTimer(self._now_us + round(max(seconds, 0) * 1e6), self._made, callback)
+        # A time that a sum of floats puts a hair after now is a microsecond away: fired now, it would be asked for
+        # again and again.
+        wait_us = max(1, round(seconds * 1e6)) if seconds > 0 else 0
+        timer = _SimulatedTimer(self._now_us + wait_us, self._made, callback)
         heapq.heappush(self._timers, timer)
         return timer
 
