@@ -11,11 +11,12 @@ import asyncpg
 import pytest
 import pytest_asyncio
 from tests.conftest import Migrated
-from tests.ops.books import busy_room, play_live
+from tests.ops.books import NamedRoom, busy_room, play_live, rake_of
 
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.eventlog import PostgresLog
 from relance.ops.audit import Report, audit
+from relance.poker import commands as cmd
 from relance.wallet.ledger import Ledger
 
 COPY = (
@@ -169,6 +170,39 @@ async def test_a_missing_log_is_found(books: Books) -> None:
     await books.corrupt("DELETE FROM log.stream WHERE stream = 'calm'")
     await found(books, 4, "there is no such table", table="calm", transfer="calm-3")
     await found(books, 3, "there is no such table", table="calm")
+
+
+async def remove_archived(books: Books, *, collected: bool) -> None:
+    """A table is played at, closed and removed from the log, whether its rake was collected or not."""
+    done = NamedRoom("done")
+    async with (
+        PostgresLog(books.owner_url, "done") as log,
+        Ledger(lambda: asyncpg.connect(books.owner_url)) as ledger,
+    ):
+        for seat in (1, 2, 3):
+            done.do(cmd.TakeSeat(f"p{seat}", seat, 50_000))
+        await done.settled(ledger)
+        done.hand()
+        if collected:
+            await ledger.transfer(rake_of("done", 1, 30))
+        done.do(cmd.CloseTable("ann", "the end"))
+        await done.settled(ledger)
+        await done.write(log)
+    await books.owner.execute("SELECT log.remove_archived('done', $1, log.digest('done'), '')", done.table.version)
+
+
+async def test_a_table_that_was_archived_and_removed_is_passed_over_and_told(books: Books) -> None:
+    await remove_archived(books, collected=True)
+    report = await books.audit()
+    assert [str(finding) for finding in report.findings] == []
+    assert (report.figures.tables, report.archived) == (3, 1)
+    assert report.lines()[3].endswith("1 archived tables passed over")
+    assert json.loads(report.to_json())["archived"] == 1
+
+
+async def test_money_left_behind_by_an_archived_table_is_found(books: Books) -> None:
+    await remove_archived(books, collected=False)
+    await found(books, 3, "escrow holds 30; the table was archived and removed", table="done")
 
 
 async def test_a_negative_balance_is_found(books: Books) -> None:

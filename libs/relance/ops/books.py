@@ -245,3 +245,8 @@ def without_log(name: str, written: Mapping[str, Written], escrow: int) -> list[
     if escrow:
         found.append(Finding(3, f"escrow holds {escrow}; there is no such table", name))
     return found
+
+
+def of_archived(name: str, escrow: int) -> list[Finding]:
+    """Findings for an escrow account whose table was archived and removed from the log: it must be empty."""
+    return [Finding(3, f"escrow holds {escrow}; the table was archived and removed", name)] if escrow else []
