@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import grpc
@@ -100,4 +101,5 @@ def start(tmp_path: Path) -> Iterator[Callable[..., RunningRoom]]:
             room.process.kill()
             room.process.wait()
         for process in processes_of(room.folder.path):
-            process.kill()
+            with suppress(psutil.NoSuchProcess):
+                process.kill()

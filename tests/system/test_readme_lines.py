@@ -42,7 +42,7 @@ def test_both_pages_show_the_same_lines_and_they_are_at_most_twenty() -> None:
 
 
 def test_the_lines_register_sign_in_sit_down_and_play_a_hand(start: Callable[..., RunningRoom], tmp_path: Path) -> None:
-    room = start("--bots", "8", "--pace", "fast").wait_ready()
+    room = start("--house", "riviera", "--bots", "18", "--pace", "fast").wait_ready()
     asyncio.run(until_there_is_a_game(room.address("lobby")))
     script = tmp_path / "lines.py"
     script.write_text(lines_of(ROOT / "README.md"))

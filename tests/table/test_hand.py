@@ -76,10 +76,10 @@ async def test_PROTO_05_a_player_who_asks_for_many_seats_at_once_has_one_and_pay
     results = [await sit(1, 1), await sit(2, 2)]
     results += await asyncio.gather(*(sit(number, number % 7 + 3) for number in range(3, 53)))
     assert results == ["OK", *["ALREADY_SEATED"] * 51]
-    seats = process.tables.actors[table].table.seats
-    await until(lambda: not seats[1].reserved)
-    assert list(seats) == [1]
-    assert seats[1].stack == 4000
+    state = process.tables.actors[table].table
+    await until(lambda: not state.seats[1].reserved)
+    assert list(state.seats) == [1]
+    assert state.seats[1].stack == 4000
     assert await room.balance("u1") == 6000
 
 

@@ -161,7 +161,8 @@ class Seat(TableStream[_Call]):
             try:
                 await self._command(request)
             except RelanceError as refusal:
-                if refusal.reason != "NOT_SEATED":
+                # A table that is closed and gone has given every seat up.
+                if refusal.reason not in {"NOT_SEATED", "TABLE_CLOSED"}:
                     raise
                 return 0
             taken = 0
