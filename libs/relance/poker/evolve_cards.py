@@ -31,22 +31,38 @@ def _cards_dealt(table: Table, dealt: pb.CardsDealt, event: pb.TableEvent) -> No
     at = hand.index[dealt.seat]
     down, up = dealt.down, dealt.up
     if hand.terms.commitments:
-        positions, salts = list(dealt.positions), dealt.down_salts
-        for position in positions:
-            hand.stub.remove(position)
-        hand.places[at] += tuple(positions[: len(down) // 2])
-        hand.salts[at] += tuple(salts[n : n + 16] for n in range(0, len(salts), 16))
+        keep_salts(hand, at, dealt)
     else:
         # Two letters a card.
         del hand.stub[: len(down + up) // 2]
+    receive(
+        hand,
+        at,
+        (CARDS.get(down) or tuple(parse(down))) if down else (),
+        (CARDS.get(up) or tuple(parse(up))) if up else (),
+        table.version,
+    )
+
+
+def keep_salts(hand: Hand, at: int, dealt: pb.CardsDealt) -> None:
+    """Take dealt cards out of a stub that is committed to; what opens the down cards is kept until they are shown."""
+    positions, salts = list(dealt.positions), dealt.down_salts
+    for position in positions:
+        hand.stub.remove(position)
+    hand.places[at] += tuple(positions[: len(dealt.down) // 2])
+    hand.salts[at] += tuple(salts[n : n + 16] for n in range(0, len(salts), 16))
+
+
+def receive(hand: Hand, at: int, down: tuple[int, ...], up: tuple[int, ...], version: int) -> None:
+    """A player's cards of a street; with those of the last player its betting begins."""
     if down:
-        hand.down[at] += CARDS.get(down) or tuple(parse(down))
+        hand.down[at] += down
     if up:
-        hand.up[at] += CARDS.get(up) or tuple(parse(up))
+        hand.up[at] += up
     if hand.phase == DEALING:
         hand.received += 1
         if hand.received == len(hand.status) - hand.status.count(FOLDED):
-            street_dealt(hand, table.version)
+            street_dealt(hand, version)
 
 
 def _board_dealt(table: Table, dealt: pb.BoardDealt, event: pb.TableEvent) -> None:

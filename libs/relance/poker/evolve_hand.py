@@ -49,6 +49,7 @@ def _hand_started(table: Table, started: pb.HandStarted, event: pb.TableEvent) -
         deck=started.deck_size,
         index={seat: at for at, seat in enumerate(seats)},
         rake_label=started.rake_schedule,
+        head=pb.TableEvent(table=table.id, hand=event.hand).SerializeToString(),
         stack=list(start),
         bet=[0] * count,
         put=[0] * count,

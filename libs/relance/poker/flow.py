@@ -9,6 +9,7 @@ from relance.api.events.v1 import events_pb2 as pb
 from relance.poker.cards import FULL_DECK, NAMES, render
 from relance.poker.departures import between_hands
 from relance.poker.draft import Draft
+from relance.poker.evolve_cards import keep_salts, receive
 from relance.poker.games import Street
 from relance.poker.hand import BETTING, DEALING, DRAWING, FOLDED, NOBODY, POSTING, SHOWDOWN, Hand
 from relance.poker.pots import uncalled
@@ -100,27 +101,30 @@ def _deal(draft: Draft) -> None:
 
 def _deal_round(draft: Draft, street: Street, live: list[int]) -> None:
     """D4: one card at a time, clockwise; each player's cards are one event."""
-    hand, cards = draft.hand, draft.cards
-    card, seats, commit = cards.card, hand.seats, hand.terms.commitments
+    hand, table, cards = draft.hand, draft.table, draft.cards
+    seats, commit = hand.seats, hand.terms.commitments
     down, up, count = street.down, street.up, len(live)
     stub = hand.stub[: (down + up) * count]
-    names = [NAMES[card(place)] for place in stub]
-    several: list[dict[str, object]] = []
+    drawn = tuple([cards.card(place) for place in stub])
+    names = [NAMES[card] for card in drawn]
+    if not commit:
+        del hand.stub[: len(stub)]
     for number, at in enumerate(live):
-        dealt = names[number::count]
-        fields: dict[str, object] = {"seat": seats[at]}
+        dealt = draft.blank(hand).cards_dealt
+        dealt.seat = seats[at]
+        text = names[number::count]
         if down:
-            fields["down"] = "".join(dealt[:down])
-            fields["down_count"] = down
+            dealt.down, dealt.down_count = "".join(text[:down]), down
         if up:
-            fields["up"] = "".join(dealt[down:])
+            dealt.up = "".join(text[down:])
         if commit:
             places = stub[number::count]
-            fields["positions"] = places
-            fields["down_salts"] = b"".join([cards.salt(place) for place in places[:down]])
-            fields["up_salts"] = b"".join([cards.salt(place) for place in places[down:]])
-        several.append(fields)
-    draft.emit_each("cards_dealt", several)
+            dealt.positions.extend(places)
+            dealt.down_salts = b"".join([cards.salt(place) for place in places[:down]])
+            dealt.up_salts = b"".join([cards.salt(place) for place in places[down:]])
+            keep_salts(hand, at, dealt)
+        taken = drawn[number::count]
+        receive(hand, at, taken[:down], taken[down:], table.version)
 
 
 def _deal_board(draft: Draft, count: int) -> None:

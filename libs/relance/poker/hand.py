@@ -57,6 +57,8 @@ class Hand:
     deck: int
     index: dict[int, int]
     rake_label: str
+    head: bytes
+    """Table and number of the hand as every event of it has them, serialised."""
 
     stack: list[int]
     bet: list[int]

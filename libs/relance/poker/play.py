@@ -11,7 +11,7 @@ from relance.poker import betting
 from relance.poker.betting import check_amount, check_raise, may_check, not_offered, owes
 from relance.poker.cards import parse
 from relance.poker.commands import Act, Timeout
-from relance.poker.draft import Context, Draft, envelope, sign
+from relance.poker.draft import Context, Draft, single
 from relance.poker.flow import return_uncalled, run
 from relance.poker.hand import ACTIVE, BET, DRAW, FOLDED, NOBODY, POST, SHOW, SPLIT, Hand
 from relance.poker.limits import NO_RAISE, raise_bounds
@@ -54,9 +54,9 @@ def _one(
     """The event of an action, and what follows. Somebody else to ask: one event, and nothing is copied."""
     if hand.asks == BET:
         if not hand.offering and name in _CLOSING and not _closes(hand, at, name):
-            return _alone(table, context, name, fields)
+            return single(table, hand, context, name, fields)
     elif name == "cards_discarded" and not fields["count"] and _draw_goes_on(hand, at):
-        return _alone(table, context, name, fields)
+        return single(table, hand, context, name, fields)
     draft = Draft(table, context)
     if hand.offering and name not in {"split_answered", "folded"}:
         # P1: a check, a bet or an all-in refuses the offer.
@@ -66,12 +66,6 @@ def _one(
         refuse_to_post(draft, at)
     run(draft)
     return draft.decision()
-
-
-def _alone(table: Table, context: Context, name: str, fields: dict[str, object]) -> list[pb.TableEvent]:
-    event = envelope(table, context.at, name, fields)
-    sign(event, context)
-    return [event]
 
 
 def refuse_to_post(draft: Draft, at: int) -> None:
