@@ -48,14 +48,12 @@ _IN_HAND: Final = frozenset(
 """Events that change the running hand and nothing that a fork shares with the table."""
 
 
-_PLAIN: Final = frozenset(
-    {
-        payload.name
-        for payload in pb.TableEvent.DESCRIPTOR.oneofs_by_name["payload"].fields
-        if (kind := payload.message_type) and not any(field.is_repeated or field.message_type for field in kind.fields)
-    }
-)
-"""Payloads of plain values alone: those are set one by one, which takes half the time of keywords."""
+_COMPOUND: Final = {
+    payload.name: frozenset(field.name for field in kind.fields if field.is_repeated or field.message_type)
+    for payload in pb.TableEvent.DESCRIPTOR.oneofs_by_name["payload"].fields
+    if (kind := payload.message_type)
+}
+"""By payload, the fields that hold more than one value. An event without is set field by field: sooner by half."""
 _parsed: Final = pb.TableEvent.FromString
 
 
@@ -143,7 +141,7 @@ class Draft:
             self._owned = True
         hand = table.hand
         version = table.version + 1
-        if hand is not None and name in _PLAIN:
+        if hand is not None and _COMPOUND[name].isdisjoint(fields):
             event = _parsed(hand.head)
             event.version, event.time_us = version, self._at
             payload = getattr(event, name)

@@ -35,13 +35,11 @@ def _cards_dealt(table: Table, dealt: pb.CardsDealt, event: pb.TableEvent) -> No
     else:
         # Two letters a card.
         del hand.stub[: len(down + up) // 2]
-    receive(
-        hand,
-        at,
-        (CARDS.get(down) or tuple(parse(down))) if down else (),
-        (CARDS.get(up) or tuple(parse(up))) if up else (),
-        table.version,
-    )
+    if down:
+        hand.down[at] += CARDS.get(down) or tuple(parse(down))
+    if up:
+        hand.up[at] += CARDS.get(up) or tuple(parse(up))
+    received(hand, 1, table.version)
 
 
 def keep_salts(hand: Hand, at: int, dealt: pb.CardsDealt) -> None:
@@ -53,14 +51,10 @@ def keep_salts(hand: Hand, at: int, dealt: pb.CardsDealt) -> None:
     hand.salts[at] += tuple(salts[n : n + 16] for n in range(0, len(salts), 16))
 
 
-def receive(hand: Hand, at: int, down: tuple[int, ...], up: tuple[int, ...], version: int) -> None:
-    """A player's cards of a street; with those of the last player its betting begins."""
-    if down:
-        hand.down[at] += down
-    if up:
-        hand.up[at] += up
+def received(hand: Hand, players: int, version: int) -> None:
+    """So many more players have the street's cards; when all have them its betting begins."""
     if hand.phase == DEALING:
-        hand.received += 1
+        hand.received += players
         if hand.received == len(hand.status) - hand.status.count(FOLDED):
             street_dealt(hand, version)
 

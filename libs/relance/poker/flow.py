@@ -9,7 +9,7 @@ from relance.api.events.v1 import events_pb2 as pb
 from relance.poker.cards import FULL_DECK, NAMES, render
 from relance.poker.departures import between_hands
 from relance.poker.draft import Draft
-from relance.poker.evolve_cards import keep_salts, receive
+from relance.poker.evolve_cards import keep_salts, received
 from relance.poker.games import Street
 from relance.poker.hand import BETTING, DEALING, DRAWING, FOLDED, NOBODY, POSTING, SHOWDOWN, Hand
 from relance.poker.pots import uncalled
@@ -101,7 +101,7 @@ def _deal(draft: Draft) -> None:
 
 def _deal_round(draft: Draft, street: Street, live: list[int]) -> None:
     """D4: one card at a time, clockwise; each player's cards are one event."""
-    hand, table, cards = draft.hand, draft.table, draft.cards
+    hand, cards = draft.hand, draft.cards
     seats, commit = hand.seats, hand.terms.commitments
     down, up, count = street.down, street.up, len(live)
     stub = hand.stub[: (down + up) * count]
@@ -124,7 +124,11 @@ def _deal_round(draft: Draft, street: Street, live: list[int]) -> None:
             dealt.up_salts = b"".join([cards.salt(place) for place in places[down:]])
             keep_salts(hand, at, dealt)
         taken = drawn[number::count]
-        receive(hand, at, taken[:down], taken[down:], table.version)
+        if down:
+            hand.down[at] += taken[:down]
+        if up:
+            hand.up[at] += taken[down:]
+    received(hand, count, draft.table.version)
 
 
 def _deal_board(draft: Draft, count: int) -> None:

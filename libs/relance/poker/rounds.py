@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations_with_replacement
 from typing import Final
 
@@ -203,13 +203,11 @@ def _highest_card(hand: Hand, able: list[int]) -> int:
 
 def _highest_showing(hand: Hand, able: list[int]) -> int:
     """G10: pairs and more, then high cards; equal showings: nearest the left of the button."""
-    up = hand.up
-    return max(able, key=lambda at: (_HIGH.order(up[at]), -at))
+    return _HIGH.best(hand.up, able)
 
 
 def _lowest_showing(hand: Hand, able: list[int]) -> int:
-    up = hand.up
-    return min(able, key=lambda at: (_LOW.order(up[at]), at))
+    return _LOW.best(hand.up, able)
 
 
 def _low_rank(card: int) -> int:
@@ -220,17 +218,23 @@ def _low_rank(card: int) -> int:
 class _Showing:
     """The order of showing hands of one to four cards, by their ranks: quads, trips, two pair, pair, high cards."""
 
-    def __init__(self, rank: Callable[[int], int]) -> None:
+    def __init__(self, rank: Callable[[int], int], *, highest: bool) -> None:
         # The sum of such weights tells how often each rank occurs.
         self._weights = [5 ** rank(card) for card in range(52)]
         hands = [ranks for count in range(1, 5) for ranks in combinations_with_replacement(range(13), count)]
         hands.sort(key=_strength)
-        self._order = {sum(5**rank for rank in ranks): place for place, ranks in enumerate(hands)}
+        places = hands if highest else reversed(hands)
+        self._order = {sum(5**rank for rank in ranks): place for place, ranks in enumerate(places)}
 
-    def order(self, cards: tuple[int, ...]) -> int:
-        """A number that is higher for a higher hand; hands of one street are compared, of equal size."""
-        weights = self._weights
-        return self._order[sum([weights[card] for card in cards])]
+    def best(self, showing: Sequence[tuple[int, ...]], able: Sequence[int]) -> int:
+        """Who of `able`, rising positions, shows the best hand, the first of equals; all show as many cards."""
+        weights, order = self._weights, self._order
+        first, best = NOBODY, -1
+        for at in able:
+            place = order[sum([weights[card] for card in showing[at]])]
+            if place > best:
+                first, best = at, place
+        return first
 
 
 def _strength(ranks: tuple[int, ...]) -> tuple[int, list[int]]:
@@ -239,8 +243,8 @@ def _strength(ranks: tuple[int, ...]) -> tuple[int, list[int]]:
     return sum(ranks.count(rank) for rank in ranks), grouped
 
 
-_HIGH: Final = _Showing(lambda card: card >> 2)
-_LOW: Final = _Showing(_low_rank)
+_HIGH: Final = _Showing(lambda card: card >> 2, highest=True)
+_LOW: Final = _Showing(_low_rank, highest=False)
 _AFTER: Final[dict[Opener, Callable[[Hand], int]]] = {
     Opener.LEFT_OF_BIG_BLIND: _big_blind,
     Opener.LEFT_OF_BUTTON: _button,
