@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from google.protobuf.message import Message
 
 from relance.api.events.v1 import events_pb2 as pb
 from relance.poker.evolve import APPLIERS, apply, remember
@@ -48,12 +51,7 @@ _IN_HAND: Final = frozenset(
 """Events that change the running hand and nothing that a fork shares with the table."""
 
 
-_COMPOUND: Final = {
-    payload.name: frozenset(field.name for field in kind.fields if field.is_repeated or field.message_type)
-    for payload in pb.TableEvent.DESCRIPTOR.oneofs_by_name["payload"].fields
-    if (kind := payload.message_type)
-}
-"""By payload, the fields that hold more than one value. An event without is set field by field: sooner by half."""
+_PLAIN: Final = frozenset({int, str, bool, bytes})
 _parsed: Final = pb.TableEvent.FromString
 
 
@@ -141,17 +139,14 @@ class Draft:
             self._owned = True
         hand = table.hand
         version = table.version + 1
-        if hand is not None and _COMPOUND[name].isdisjoint(fields):
+        if hand is not None:
             event = _parsed(hand.head)
-            event.version, event.time_us = version, self._at
-            payload = getattr(event, name)
-            for field, value in fields.items():
-                setattr(payload, field, value)
         else:
-            number = hand.number if hand is not None else (table.last_hand + 1 if name == "hand_started" else 0)
-            given: dict[str, Any] = {name: fields}
-            event = pb.TableEvent(table=table.id, version=version, hand=number, time_us=self._at, **given)
-            payload = getattr(event, name)
+            event = pb.TableEvent(table=table.id, hand=table.last_hand + 1 if name == "hand_started" else 0)
+        event.version, event.time_us = version, self._at
+        payload = getattr(event, name)
+        payload.SetInParent()
+        _fill(payload, fields)
         self.events.append(event)
         table.version = version
         APPLIERS[name](table, payload, event)
@@ -164,6 +159,26 @@ class Draft:
         event.version, event.time_us = table.version, self._at
         self.events.append(event)
         return event
+
+
+def _fill(message: Any, fields: Mapping[str, object]) -> None:
+    """Set fields one by one, rows of lists as well: half the time of giving them as keywords."""
+    for field, value in fields.items():
+        if type(value) in _PLAIN:
+            setattr(message, field, value)
+        elif isinstance(value, (list, tuple)):
+            several = getattr(message, field)
+            if value and type(value[0]) is dict:
+                for row in value:
+                    entry = several.add()
+                    for key, cell in row.items():
+                        setattr(entry, key, cell)
+            else:
+                several.extend(value)
+        elif isinstance(value, Message):
+            getattr(message, field).CopyFrom(value)
+        elif value is not None:
+            setattr(message, field, value)
 
 
 def single(table: Table, hand: Hand, context: Context, name: str, fields: dict[str, Any]) -> Single:

@@ -77,9 +77,11 @@ def _card_burnt(table: Table, burnt: pb.CardBurnt, event: pb.TableEvent) -> None
 
 
 def _cards_discarded(table: Table, discarded: pb.CardsDiscarded, event: pb.TableEvent) -> None:
-    hand = running(table)
+    hand = table.hand
+    assert hand is not None
     at = hand.index[discarded.seat]
-    if discarded.count:
+    count = discarded.count
+    if count:
         cards = parse(discarded.cards)
         kept = [n for n, card in enumerate(hand.down[at]) if card not in cards]
         if hand.places[at]:
@@ -88,10 +90,10 @@ def _cards_discarded(table: Table, discarded: pb.CardsDiscarded, event: pb.Table
         hand.down[at] = tuple(hand.down[at][n] for n in kept)
         hand.gone[at] += tuple(cards)
         hand.muck += cards
-    if discarded.timed_out and hand.terms.stand_pat_penalty:
+    if hand.terms.stand_pat_penalty and discarded.timed_out:
         hand.barred_next |= 1 << at
-    hand.owed = discarded.count
-    if hand.owed:
+    hand.owed = count
+    if count:
         hand.asked = NOBODY
     else:
         next_drawer(hand, table.version)

@@ -145,10 +145,12 @@ def _checked(table: Table, checked: pb.Checked, event: pb.TableEvent) -> None:
 
 
 def _called(table: Table, called: pb.Called, event: pb.TableEvent) -> None:
-    hand = running(table)
+    hand = table.hand
+    assert hand is not None
     at = hand.index[called.seat]
-    _put(hand, at, called.amount)
-    hand.bet[at] += called.amount
+    amount = called.amount
+    _put(hand, at, amount)
+    hand.bet[at] += amount
     _spoke(hand, at, table.version)
 
 

@@ -176,14 +176,13 @@ class Hand:
     def next_to_act(self, after: int) -> int:
         """Position of the next player who must act in this round; NOBODY: betting is over (B16)."""
         status, bet, faced, current = self.status, self.bet, self.faced, self.current
-        free = status.count(ACTIVE) > 1
         size = len(status)
         at = after
         for _ in range(size):
             at += 1
             if at == size:
                 at = 0
-            if status[at] == ACTIVE and (bet[at] < current or (free and faced[at] < 0)):
+            if status[at] == ACTIVE and (bet[at] < current or (faced[at] < 0 and status.count(ACTIVE) > 1)):
                 return at
         return NOBODY
 

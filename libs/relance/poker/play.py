@@ -55,7 +55,7 @@ def _one(
     if hand.asks == BET:
         if not hand.offering and name in _CLOSING and not _closes(hand, at, name):
             return single(table, hand, context, name, fields)
-    elif name == "cards_discarded" and not fields["count"] and _draw_goes_on(hand, at):
+    elif name == "cards_discarded" and "count" not in fields and _draw_goes_on(hand, at):
         return single(table, hand, context, name, fields)
     draft = Draft(table, context)
     if hand.offering and name not in {"split_answered", "folded"}:
@@ -91,12 +91,13 @@ _CLOSING: Final = frozenset({"checked", "called", "folded", "bet_made", "raised"
 
 def _closes(hand: Hand, at: int, name: str) -> bool:
     """Whether a betting action may leave nobody to ask. Says yes when in doubt."""
-    if name in {"bet_made", "raised"}:
-        return False
-    status, faced, bet, current = hand.status, hand.faced, hand.bet, hand.current
+    status, faced = hand.status, hand.faced
     following = at + 1 if at + 1 < len(status) else 0
     if status[following] == ACTIVE and faced[following] < 0 and status.count(ACTIVE) > 2:
         return False
+    if name in {"bet_made", "raised"}:
+        return False
+    bet, current = hand.bet, hand.current
     others = 0
     waits = False
     for other, state in enumerate(status):
@@ -222,7 +223,7 @@ def _discard(hand: Hand, at: int, command: Act) -> Event:
     """D8: none = stand pat."""
     _expect(hand, DRAW)
     if not command.cards:
-        return "cards_discarded", {"seat": hand.seats[at], "count": 0}
+        return "cards_discarded", {"seat": hand.seats[at]}
     most = hand.streets[hand.street].draw
     try:
         cards = parse(command.cards)

@@ -55,11 +55,13 @@ def next_drawer(hand: Hand, version: int) -> None:
     """D8: the next live player clockwise draws; after the last one betting opens."""
     status = hand.status
     for at in range(hand.drawer + 1, len(status)):
-        if status[at] != FOLDED:
+        state = status[at]
+        if state != FOLDED:
             hand.drawer = at
             hand.asks = DRAW
             # Who is not asked stands pat (C2, G14); the flow says so for them.
-            silent = is_away(hand, at) or (not hand.terms.choose_all_in and hand.able() < 2)
+            away = state == FROZEN or hand.absent >> at & 1
+            silent = away or (not hand.terms.choose_all_in and status.count(ACTIVE) < 2)
             hand.asked = NOBODY if silent else at
             hand.turn = version
             return

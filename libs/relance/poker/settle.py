@@ -86,7 +86,7 @@ def _award(draft: Draft, pots: list[Pot], parts: list[list[tuple[int, tuple[int,
             pot=number,
             amount=pot.amount,
             rake=rake,
-            eligible=sorted(hand.seats[at] for at in pot.eligible),
+            eligible=sorted([hand.seats[at] for at in pot.eligible]),
             shares=_shares(hand, pot.amount - rake, won),
         )
     end_hand(draft, sum(amounts), total)
