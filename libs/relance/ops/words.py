@@ -100,6 +100,10 @@ def _all_in(payload: Any) -> str:
     return ", all-in" if payload.all_in else ""
 
 
+def _blind(payload: Any) -> str:
+    return "" if payload.kind == pb.BLIND_KIND_POST else f"{word(payload.kind, pb.BlindKind)} blind "
+
+
 def _opened(w: Words, e: pb.TableOpened) -> str:
     w.currency = e.config.currency
     limit = word(e.config.limit, game_pb2.Limit)
@@ -198,9 +202,7 @@ _SENTENCES: Final[dict[str, Callable[[Words, Any], str]]] = {
     "leave_requested": lambda w, e: f"{w.who(e.seat)} asks to leave: {word(e.reason, pb.LeaveReason)}",
     "hand_started": _started,
     "ante_posted": lambda w, e: f"{w.who(e.seat)} posts ante {w.money(e.amount)}{_all_in(e)}",
-    "blind_posted": lambda w, e: (
-        f"{w.who(e.seat)} posts {word(e.kind, pb.BlindKind)} blind {w.money(e.amount)}{_all_in(e)}"
-    ),
+    "blind_posted": lambda w, e: f"{w.who(e.seat)} posts {_blind(e)}{w.money(e.amount)}{_all_in(e)}",
     "bring_in_posted": lambda w, e: f"{w.who(e.seat)} brings in {w.money(e.amount)}{_all_in(e)}",
     "cards_dealt": _dealt,
     "board_dealt": lambda w, e: f"board: {cards(e.cards)}",

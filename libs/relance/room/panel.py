@@ -17,7 +17,8 @@ from relance.api.common.v1 import game_pb2
 from relance.room.figures import Figures, money
 
 LINE_SECONDS = 5.0
-KEPT_SENTENCES = 8
+KEPT_SENTENCES = 6
+WIDE = 130  # columns
 HINT = "relance token --role floor --name ann: a token for operators; Ctrl-C drains"
 LIMITS = {
     game_pb2.LIMIT_FIXED: "fixed",
@@ -84,8 +85,10 @@ class LivePanel:
     """A panel that is drawn anew in place."""
 
     def __init__(self, console: Console) -> None:
+        self._console = console
         self._sentences: deque[str] = deque(maxlen=KEPT_SENTENCES)
-        self._parts: list[Table | Text] = []
+        self._head = Text("starting", "bold")
+        self._below: list[Table] = []
         self._live = Live(console=console, auto_refresh=False, transient=False)
         self._live.start()
 
@@ -96,10 +99,11 @@ class LivePanel:
 
     def show(self, figures: Figures | None, processes: Sequence[ProcessLine], audit: str) -> None:
         """Draw the room."""
-        # What matters most comes first: a terminal that is too low cuts the end off.
-        self._parts = [Text(f"last audit: {audit}", "bold"), _services(processes)]
+        self._head = Text(f"last audit: {audit}", "bold")
+        self._below = [_services(processes)]
         if figures is not None:
-            self._parts = [Text(totals(figures), "bold"), *self._parts, _tables(figures)]
+            self._head = Text(f"{totals(figures)}\nlast audit: {audit}", "bold")
+            self._below.append(_tables(figures, self._console.width))
         self._draw()
 
     def close(self) -> None:
@@ -107,8 +111,9 @@ class LivePanel:
         self._live.stop()
 
     def _draw(self) -> None:
-        news = Text("\n".join(self._sentences), "dim", overflow="ellipsis")
-        self._live.update(Box(Group(*self._parts, news), title=f"Relance: {HINT}"), refresh=True)
+        # What matters most comes first: a terminal that is too low cuts the end off.
+        news = Text("\n".join(self._sentences), "dim", overflow="ellipsis", no_wrap=True)
+        self._live.update(Box(Group(self._head, news, *self._below), title=f"Relance: {HINT}"), refresh=True)
 
 
 def display(console: Console) -> Display:
@@ -137,21 +142,22 @@ def _services(processes: Sequence[ProcessLine]) -> Table:
     return table
 
 
-def _tables(figures: Figures) -> Table:
+def _tables(figures: Figures, width: int) -> Table:
+    """One line a table. Where there is room its game and stakes stand beside its name, which mostly tells them."""
     table = Table(box=None, expand=True)
-    for heading in ("table", "house", "game", "stakes"):
-        table.add_column(heading)
+    table.add_column("table")  # gives way first
+    for heading in ("house", *(("game", "stakes") if width >= WIDE else ())):
+        table.add_column(heading, no_wrap=True)
     for heading in ("players", "hands", "an hour", "average pot", "on the table"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     for row in figures.tables:
         config = row.config
         currency = config.currency
         stakes = "/".join(money(blind, currency).rsplit(" ", 1)[0] for blind in config.stakes.blinds)
         table.add_row(
-            config.display_name or row.name,
+            Text(config.display_name or row.name, no_wrap=True, overflow="ellipsis"),
             config.house,
-            f"{config.game} {LIMITS.get(config.limit, '')}",
-            stakes,
+            *((f"{config.game} {LIMITS.get(config.limit, '')}", stakes) if width >= WIDE else ()),
             f"{row.players}/{config.seats}",
             f"{row.last_hand:,}",
             f"{row.hands_per_hour:,.0f}",
