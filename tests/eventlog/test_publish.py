@@ -124,6 +124,17 @@ async def test_one_message_an_append_in_order(log: MemoryLog, client: Client, ev
             assert spans(await kept(client, stream)) == [(1, 1)] + [(v, v + 1) for v in range(2, 201, 2)]
 
 
+async def test_a_stream_that_is_over_is_published_to_its_end(log: MemoryLog, client: Client, events: Events) -> None:
+    async with publishing(log, client) as publisher:
+        await log.create("t-1", events("t-1", 0))
+        await publisher.adopt("t-1", 1)
+        head = await play(log, publisher, events, "t-1", 1, 20)
+        publisher.finish("t-1")
+        await marked(log, "t-1", head)
+        with pytest.raises(KeyError):  # nothing is kept of it
+            publisher.publish("t-1", events("t-1", head))
+
+
 async def test_what_the_last_owner_did_not_publish_is_sent_first(
     log: MemoryLog, client: Client, events: Events
 ) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 
 import pytest
 from tests.ops.logs import ListSource, LoggedRoom
 from tests.ops.test_export import full_table, hidden
 from tests.poker import playing
 
+from relance.ops import replay
 from relance.ops.errors import NoAnswer
 from relance.ops.events import Wanted, check_types, wanted_events
 from relance.ops.output import Out
@@ -100,3 +103,13 @@ async def test_events_are_chosen_by_hand_version_and_type() -> None:
     assert all(event.hand == 1 for event in awards)
     part = [event.version async for event in wanted_events(source, Wanted("t", first=5, last=8), "public")]
     assert part == [5, 6, 7, 8]
+
+
+def test_keys_that_come_in_one_burst_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = ["\x1b[C", "\x1b[C", "n", "\x1b[1~", "\x1bOC", "3"]
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as held_down:
+        monkeypatch.setattr(sys, "stdin", held_down)
+        os.write(writing, "".join(keys).encode())
+        assert [replay._key() for _ in keys] == keys
+    os.close(writing)

@@ -73,6 +73,9 @@ class Silent:
     def adopt_at(self, stream: str, head: int, mark: int) -> None:
         """See Publishing."""
 
+    def finish(self, stream: str) -> None:
+        """See Publishing."""
+
     def drop(self, stream: str) -> None:
         """See Publishing."""
 

@@ -60,6 +60,7 @@ class _Line:
     waiting: deque[_Message] = field(default_factory=deque)
     behind: bool = False
     stuck: bool = False  # its events cannot be redacted
+    ending: bool = False  # nothing will be added: forgotten once NATS has it all
 
 
 class Publisher:
@@ -105,8 +106,19 @@ class Publisher:
         if line.behind:
             self._repair.set()
 
+    def finish(self, stream: str) -> None:
+        """Stop publishing a stream that is over, once NATS has all of it. Whoever loses a stream drops it instead."""
+        line = self._lines.get(stream)
+        if line is not None:
+            line.ending = True
+            self._forget_if_over(line)
+
+    def _forget_if_over(self, line: _Line) -> None:
+        if line.ending and line.sent is None and not line.behind and not line.waiting:
+            self.drop(line.stream)
+
     def drop(self, stream: str) -> None:
-        """Stop publishing a stream."""
+        """Stop publishing a stream, at once."""
         line = self._lines.pop(stream, None)
         if line is not None:
             del self._numbered[line.number]
@@ -223,6 +235,7 @@ class Publisher:
         line.sent = None
         if line.behind:
             self._repair.set()
+        self._forget_if_over(line)
 
     def _fall_behind(self, line: _Line) -> None:
         line.behind, line.sent = True, None
@@ -251,12 +264,14 @@ class Publisher:
                 _logger.error("publication_stopped", stream=line.stream, after=line.acked, error=repr(error))
                 line.waiting.clear()
                 line.behind, line.stuck = False, True
+                self._forget_if_over(line)
                 continue
             reached = appends[-1].last if appends else line.acked
             if reached >= line.head:
                 line.head, line.behind = reached, False
             if line.waiting:
                 self._send(line, line.waiting.popleft())
+            self._forget_if_over(line)
 
     def _message_of(self, append: Appended) -> _Message:
         events = [TableEvent.FromString(body) for body in append.bodies]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import sys
 import termios
@@ -21,6 +22,8 @@ from relance.ops.steps import HandSteps
 
 KEYS = "→ n space: forward   ← p: back   Home g: first   End G: last   digits Enter: jump to a step   q: end"
 
+_WHOLE = re.compile(r"\x1b(\[[0-9;]*[A-Za-z~]|O.|[^\[O])", re.DOTALL)
+"""A key that sends an escape sequence: CSI, SS3, or escape and one character."""
 _FORWARD = frozenset({"n", " ", "\x1b[C", "l", "\x1b[B"})
 _BACK = frozenset({"p", "\x1b[D", "h", "\x7f", "\x1b[A"})
 _FIRST = frozenset({"g", "\x1b[H", "\x1b[1~"})
@@ -103,9 +106,8 @@ def _raw_keys() -> Iterator[None]:
 
 
 def _key() -> str:
-    """The next key; those that send several characters as one."""
+    """The next key; those that send several characters as one, and no more than one of a key that is held down."""
     found = os.read(sys.stdin.fileno(), 1).decode(errors="replace")
-    if found == "\x1b":
-        while select.select([sys.stdin], [], [], 0.02)[0]:
-            found += os.read(sys.stdin.fileno(), 1).decode(errors="replace")
+    while found.startswith("\x1b") and not _WHOLE.fullmatch(found) and select.select([sys.stdin], [], [], 0.02)[0]:
+        found += os.read(sys.stdin.fileno(), 1).decode(errors="replace")
     return found

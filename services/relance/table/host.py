@@ -28,8 +28,11 @@ class Publishing(Protocol):
     def adopt_at(self, stream: str, head: int, mark: int) -> None:
         """Begin with a stream at its head, of which everything up to the mark was published."""
 
+    def finish(self, stream: str) -> None:
+        """Stop with a stream that is over, once all of it is published."""
+
     def drop(self, stream: str) -> None:
-        """Stop with a stream."""
+        """Stop with a stream, at once."""
 
     def publish(self, stream: str, events: Sequence[TableEvent], body: bytes | None = None) -> None:
         """The events of one append, and the public TableUpdate that holds them."""

@@ -231,7 +231,10 @@ class Tables:
 
     def _left(self, actor: Actor) -> None:
         self.actors.pop(actor.id, None)
-        self.host.publisher.drop(actor.id)
+        if actor.table.finished:
+            self.host.publisher.finish(actor.id)
+        else:
+            self.host.publisher.drop(actor.id)
         self.host.transfers.forget(actor.id)
         self.host.metrics.tables.set(len(self.actors))
         if actor.table.finished:
