@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import asyncpg
 import nats
 from nats.aio.msg import Msg
-from tests.table.support import Room, bearer, until
+from tests.table.support import PATIENCE, Room, bearer, until
 
 from relance.api.table.v1 import table_pb2
 from relance.poker.commands import RecordRuling
@@ -83,3 +86,28 @@ async def test_the_heads_of_all_tables_and_of_some(room: Room) -> None:
         for event in page.events
     ]
     assert pages == [2]
+
+
+async def test_a_closed_table_is_published_to_its_end_by_the_next_owner_too(room: Room) -> None:
+    first = await room.start()
+    table = await room.open(first)
+    floor = bearer(room.keys.operator("floor"))
+    close = table_pb2.CloseTableRequest(table=f"tables/{table}", request_id="close", reason="end of the day")
+    await room.admin(first).CloseTable(close, metadata=floor)
+    log = await room.log()
+
+    async def published() -> None:
+        head = (await log.heads([table]))[table]
+        while (await log.marks.read([table]))[table] < head:  # noqa: ASYNC110 - what is waited for lies in NATS
+            await asyncio.sleep(0.01)
+
+    async with asyncio.timeout(PATIENCE):
+        await published()
+    await room.kill(first)
+    database = await asyncpg.connect(room.database)
+    await database.execute("DELETE FROM log.mark WHERE stream = $1", table)
+    await database.close()
+    assert await log.marks.read([table]) == {table: 0}
+    await room.start()
+    async with asyncio.timeout(PATIENCE):
+        await published()

@@ -212,6 +212,8 @@ class Tables:
             return None
         if table.finished:
             self.stopped[found.stream] = closed(found.stream)
+            self.host.publisher.adopt_at(table.id, table.version, mark)
+            self.host.publisher.finish(table.id)
             return None
         return self._run(table, found.ownership.fence, head=table.version, mark=mark)
 
