@@ -125,7 +125,12 @@ async def test_a_finding_is_exit_code_1_and_the_exact_version(place: Place) -> N
 async def test_an_alarm_goes_up_when_a_follower_is_behind(place: Place) -> None:
     async with connected(place.auditor) as connection:
         found = await lags(connection, most_events=10, most_seconds=1e9)
-    assert {lag.follower: lag.alarm for lag in found} == {"publication": True, "lobby": True, "rake": True}
+    assert {lag.follower: lag.alarm for lag in found} == {
+        "publication": True,
+        "lobby": True,
+        "rake": True,
+        "wallet": True,
+    }
     assert (await place.run("lag", "--events", "1")).exit_code == 1
     quiet = await place.run("lag", "--events", "100000", "--seconds", "1e12")
     assert quiet.exit_code == 0, quiet.output

@@ -16,8 +16,13 @@ FOLLOWERS: Final[dict[str, str]] = {
     "publication": "SELECT stream, version FROM log.mark",
     "lobby": "SELECT stream, version FROM lobby.followed",
     "rake": "SELECT stream, version FROM rake.followed",
+    "wallet": """
+        SELECT stream, CASE WHEN f.currency = 'eur' THEN s.head ELSE f.version END AS version
+        FROM wallet.followed f JOIN log.stream s USING (stream)
+    """,
 }
-"""Who follows the log, and where their position stands. Publication is what NATS has acknowledged: a lower bound."""
+"""Who follows the log, and where their position stands. Publication is what NATS has acknowledged: a lower bound. The
+wallet follows tables of credits; of the others nothing but what they play for."""
 
 _HEADS = "SELECT stream, head FROM log.stream ORDER BY stream"
 _OLDEST = "SELECT min(time_us) FROM log.event WHERE stream = $1 AND version = $2"
