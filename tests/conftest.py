@@ -32,6 +32,11 @@ def pytest_configure(config: pytest.Config) -> None:
         require_engine()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole rooms first: they are the longest, and the end of a run would wait for the last of them."""
+    items.sort(key=lambda item: "/system/" not in item.nodeid)
+
+
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres | PostgresContainer]:
     """A PostgreSQL server for the whole test run."""

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
-import pytest
 from tests.system.conftest import UP, RunningRoom, processes_of, wait_for
 
 from relance.client import connect
@@ -22,10 +21,8 @@ from relance.room.figures import Figures, Observer
 from relance.room.folder import DataFolder
 from relance.room.services import SERVICES
 
-pytestmark = pytest.mark.xdist_group("system")
-
-FAST = ("--bots", "8", "--pace", "instant", "--house", "boulevard", "--drain", "2")
-QUIET = ("--bots", "0", "--house", "boulevard", "--drain", "1")
+FAST = ("--bots", "16", "--pace", "instant", "--house", "riviera", "--drain", "2")
+QUIET = ("--bots", "0", "--house", "riviera", "--drain", "1")
 Start = Callable[..., RunningRoom]
 
 
@@ -57,7 +54,7 @@ def wealth(room: RunningRoom) -> dict[str, int]:
 
 
 def test_up_for_some_seconds_plays_drains_audits_and_leaves_nothing(start: Start) -> None:
-    room = start(*FAST, "--seconds", "6")
+    room = start(*FAST, "--seconds", "3")
     assert room.process.wait(90) == 0, room.said()
     said = room.said()
     assert re.search(r"lobby: grpc 127\.0\.0\.1:\d+", said)
@@ -69,8 +66,8 @@ def test_up_for_some_seconds_plays_drains_audits_and_leaves_nothing(start: Start
 
 def test_closed_poker_for_credits_is_played_by_bots(start: Start) -> None:
     """The club's house: antes, exchanges, stripped decks, no euro anywhere."""
-    room = start("--bots", "8", "--pace", "instant", "--house", "club", "--drain", "2").wait_ready()
-    wait_for(lambda: look(room).hands >= 10, 60, room)
+    room = start("--bots", "12", "--pace", "instant", "--house", "club", "--drain", "2").wait_ready()
+    wait_for(lambda: look(room).hands >= 5, 60, room)
     assert room.stop() == 0, room.said()
     again = start("--bots", "0", "--house", "club", "--drain", "1", "--seconds", "0")
     assert again.process.wait(60) == 0, again.said()
@@ -79,11 +76,11 @@ def test_closed_poker_for_credits_is_played_by_bots(start: Start) -> None:
 
 def test_it_comes_back_with_the_same_players_balances_and_tables(start: Start) -> None:
     room = start(*FAST).wait_ready()
-    wait_for(lambda: look(room).hands >= 10, 60, room)
+    wait_for(lambda: look(room).hands >= 5, 60, room)
     assert room.stop(signal.SIGINT) == 0, room.said()
     room = start(*QUIET).wait_ready()
     before, money = look(room), wealth(room)
-    assert before.hands >= 10
+    assert before.hands >= 5
     assert room.stop() == 0
     room = start(*QUIET).wait_ready()
     after = look(room)
@@ -97,7 +94,7 @@ def test_processes_that_are_killed_are_started_again_and_no_money_is_lost(start:
     room = start(*FAST).wait_ready()
     for names in (("table",), ("wallet", "rake", "lobby", "nats", "bots"), ("postgres",)):
         played = hands_played(room)
-        wait_for(lambda played=played: hands_played(room) > played + 3, 60, room)  # type: ignore[misc]
+        wait_for(lambda played=played: hands_played(room) > played + 2, 60, room)  # type: ignore[misc]
         for name in names:
             pid = room.pid(name)
             psutil.Process(pid).kill()
