@@ -99,12 +99,12 @@ class Room:
 
 
 @asynccontextmanager
-async def room(folder: Path, *, deadline: float = 10, ready: bool = True) -> AsyncIterator[Room]:
+async def room(folder: Path, *, deadline: float = 10, ready: bool = True, health: str = "") -> AsyncIterator[Room]:
     signer = TokenSigner.generate("test-1")
     ring = folder / "keyring.json"
     ring.write_text(json.dumps({"keys": {"test-1": signer.entry("player", "floor")}}))
     settings = ServiceSettings(
-        database_url=SecretStr("postgresql://nobody"), keyring=ring, address_file=folder / "address"
+        database_url=SecretStr("postgresql://nobody"), keyring=ring, address_file=folder / "address", health=health
     )
     lobby = Lobby()  # type: ignore[abstract]
 
@@ -239,6 +239,23 @@ async def test_liveness_serves_whatever_the_checks_say_and_readiness_does_not(tm
             for service in ("", "liveness", "readiness", SERVICE)
         }
         assert states == {"": 1, "liveness": 1, "readiness": 2, SERVICE: 2}
+
+
+async def test_health_has_a_port_of_its_own_on_which_a_drain_is_seen_and_liveness_stays(tmp_path: Path) -> None:
+    async with room(tmp_path, health="127.0.0.1:0") as r:
+
+        async def state(service: str) -> int:
+            answer = await health.Check(health_pb2.HealthCheckRequest(service=service))
+            return int(answer.status)
+
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{r.server.health_port}") as channel:
+            health = health_pb2_grpc.HealthStub(channel)
+            assert [await state("liveness"), await state("readiness")] == [1, 1]
+            await r.server.drain(1)
+            assert [await state("liveness"), await state("readiness")] == [1, 2]
+            stub = lobby_pb2_grpc.LobbyServiceStub(channel)
+            code, _ = await refusal(stub.GetRoom(lobby_pb2.GetRoomRequest()))
+            assert code is grpc.StatusCode.UNIMPLEMENTED
 
 
 async def test_reflection_lists_every_service(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@
         await server.drain(10)
 
 Health (grpc.health.v1): the empty service and `liveness` serve as long as the process does; `readiness`, and each
-service by its full name, serve while every check answers true and no drain has begun.
+service by its full name, serve while every check answers true and no drain has begun. With RELANCE_HEALTH it is also
+answered on a port of its own, in plaintext.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from grpc_reflection.v1alpha.reflection import aio as reflection_aio
 
 from relance.runtime.auth import KeyRing
 from relance.runtime.pipeline import Pipeline
+from relance.runtime.probes import Unlistenable, answer_probes
 from relance.runtime.settings import ServiceSettings
 
 log = structlog.get_logger(__name__)
@@ -90,7 +92,10 @@ class Server:
         reflection_methods = {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"}
         self._pipeline = Pipeline(keyring, frozenset({*public, *health_methods, *reflection_methods}), deadline)
         self._watch: asyncio.Task[None] | None = None
-        self._ready = False
+        self._probed: grpc.aio.Server | None = None
+        self._ready = self._draining = False
+        self.health_port = 0
+        """Port of RELANCE_HEALTH, once started; 0: there is none."""
         self.address = ""
         """host:port as others reach it, once started."""
 
@@ -131,6 +136,11 @@ class Server:
         reachable = socket.gethostname() if host in {"0.0.0.0", "[::]"} else host
         self.address = self._settings.advertise or f"{reachable}:{port}"
         await self.check()
+        if self._settings.health:
+            try:
+                self._probed, self.health_port = await answer_probes(self._settings.health, self._health)
+            except Unlistenable as error:
+                raise ListenError(str(error)) from error
         self._watch = asyncio.create_task(self._keep_checking())
         if self._settings.address_file is not None:
             _write(self._settings.address_file, self.address)
@@ -140,7 +150,7 @@ class Server:
     async def check(self) -> bool:
         """Ask every check now and set readiness by the answers."""
         answers = await asyncio.gather(*(_asked(name, check) for name, check in self._checks.items()))
-        ready = all(answers)
+        ready = all(answers) and not self._draining
         if ready != self._ready:
             away = [name for name, answer in zip(self._checks, answers, strict=True) if not answer]
             log.info("ready" if ready else "not ready", away=away)
@@ -157,7 +167,9 @@ class Server:
     async def unready(self) -> None:
         """Tell whoever asks that no new work should come: the first step of a drain."""
         self._stop_checking()
-        await self._health.enter_graceful_shutdown()
+        self._draining = True
+        for service in self._dependent:
+            await self._health.set(service, _NOT_SERVING)
 
     async def drain(self, grace: float) -> None:
         """Refuse new RPCs, let those that run end within `grace` seconds, cancel the rest, stop listening."""
@@ -173,6 +185,8 @@ class Server:
     ) -> None:
         self._stop_checking()
         await self._server.stop(0)
+        if self._probed is not None:
+            await self._probed.stop(0)
 
     def _stop_checking(self) -> None:
         if self._watch is not None:

@@ -66,6 +66,8 @@ class ServiceSettings(BaseSettings):
     """Address told to others; empty: the bound one."""
     metrics: OptionalAddress = ""
     """Where Prometheus may read; empty: nowhere."""
+    health: OptionalAddress = ""
+    """Where health alone is answered too, in plaintext: for probes without a certificate; empty: nowhere."""
     keyring: Path
     """JSON file of the public keys whose tokens are believed."""
     signing_key: Path | None = None
