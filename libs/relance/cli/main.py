@@ -18,6 +18,7 @@ import asyncpg
 import click
 from rich.console import Console
 
+from relance.cli.deploying import DEPLOYING
 from relance.cli.houses import describe
 from relance.cli.money import MONEY
 from relance.cli.operate import COMMANDS
@@ -156,7 +157,7 @@ def houses(house: str | None, as_json: bool) -> None:
     describe(Out(as_json=as_json), house)
 
 
-for operating in (*COMMANDS, *MONEY, play):
+for operating in (*COMMANDS, *MONEY, *DEPLOYING, play):
     cli.add_command(operating)
 
 

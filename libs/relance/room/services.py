@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -142,12 +143,21 @@ async def make_database(admin_url: str, name: str) -> str:
 
 async def allow_logins(owner_url: str, folder: DataFolder) -> None:
     """Let each service's role, the auditors' and the operators' log in with the passwords of this folder."""
+    roles = (*(f"relance_{service}" for service in SERVICES), AUDIT_ROLE, OPERATOR_ROLE)
+    await let_log_in(owner_url, {role: folder.secret("database-" + role.removeprefix("relance_")) for role in roles})
+
+
+async def let_log_in(owner_url: str, passwords: Mapping[str, str]) -> None:
+    """Let roles log in, each with its password. Raises asyncpg.PostgresError where there is no such role."""
     owner = await asyncpg.connect(owner_url)
     try:
-        for role in (*(f"relance_{service}" for service in SERVICES), AUDIT_ROLE, OPERATOR_ROLE):
-            password = folder.secret("database-" + role.removeprefix("relance_"))
-            # ALTER ROLE takes no parameters; the secrets are URL-safe base64.
-            await owner.execute(f"ALTER ROLE {role} LOGIN PASSWORD '{password}'")
+        for role, password in passwords.items():
+            # ALTER ROLE takes no parameters.
+            await owner.execute(
+                await owner.fetchval(
+                    "SELECT format('ALTER ROLE %I LOGIN PASSWORD %L', $1::text, $2::text)", role, password
+                )
+            )
     finally:
         await owner.close()
 
