@@ -52,7 +52,7 @@ def shuffled_by(random_bytes: Callable[[int], bytes]) -> Callable[[list[int]], N
     """
 
     def shuffle(cards: list[int]) -> None:
-        numbers = memoryview(random_bytes(8 * len(cards))).cast("Q")
+        numbers = memoryview(random_bytes(8 * len(cards))).cast("Q").tolist()
         cards[:] = [cards[at] for at in sorted(range(len(cards)), key=numbers.__getitem__)]
 
     return shuffle

@@ -133,10 +133,9 @@ class Draft:
 
     def emit(self, name: str, /, **fields: object) -> None:
         """Decide one more event: the name of its payload and the payload's fields."""
+        if name not in _IN_HAND:
+            self.own()
         table = self.table
-        if name not in _IN_HAND and not self._owned:
-            table.own()
-            self._owned = True
         hand = table.hand
         version = table.version + 1
         if hand is not None:
@@ -151,12 +150,28 @@ class Draft:
         table.version = version
         APPLIERS[name](table, payload, event)
 
-    def blank(self, hand: Hand) -> pb.TableEvent:
-        """One more event of the running hand, for the caller to fill in and to apply."""
+    def own(self) -> None:
+        """Make all that events outside a hand change the draft's own."""
+        if not self._owned:
+            self.table.own()
+            self._owned = True
+
+    def take(self, event: pb.TableEvent, name: str, payload: Any) -> None:
+        """Decide an event that was filled in before; `payload` is the one of that name.
+
+        It changes nothing but the hand, or the draft is on its own already.
+        """
         table = self.table
-        event = _parsed(hand.head)
         table.version += 1
         event.version, event.time_us = table.version, self._at
+        self.events.append(event)
+        APPLIERS[name](table, payload, event)
+
+    def blank(self, hand: Hand) -> pb.TableEvent:
+        """One more event of the running hand, for the caller to fill in and to apply."""
+        event = _parsed(hand.head)
+        self.table.version = event.version = self.table.version + 1
+        event.time_us = self._at
         self.events.append(event)
         return event
 
@@ -181,15 +196,16 @@ def _fill(message: Any, fields: Mapping[str, object]) -> None:
             setattr(message, field, value)
 
 
-def single(table: Table, hand: Hand, context: Context, name: str, fields: dict[str, Any]) -> Single:
-    """The decision of one event of plain values that only the hand learns of; nothing is forked for it."""
-    event = _parsed(hand.head)
+def blank(hand: Hand) -> pb.TableEvent:
+    """An event of the running hand that nothing was decided of yet: the caller fills it in."""
+    return _parsed(hand.head)
+
+
+def single(table: Table, context: Context, event: pb.TableEvent, name: str, payload: Any) -> Single:
+    """The decision of one event, filled in before, that only the hand learns of; nothing is forked for it."""
     event.version, event.time_us = table.version + 1, context.at
     if context.request is not None:
         event.request_id, event.request_hash, event.request_player = context.request
-    payload = getattr(event, name)
-    for field, value in fields.items():
-        setattr(payload, field, value)
     decision = Single((event,))
     decision.name, decision.payload = name, payload
     return decision

@@ -83,11 +83,15 @@ def _blind_missed(table: Table, missed: pb.BlindMissed, event: pb.TableEvent) ->
 
 def _ante_posted(table: Table, ante: pb.AntePosted, event: pb.TableEvent) -> None:
     hand = running(table)
-    at = hand.index[ante.seat]
+    ante_posted(hand, hand.index[ante.seat], ante.amount, table.version)
+
+
+def ante_posted(hand: Hand, at: int, amount: int, version: int) -> None:
+    """B9, S7: the ante is live; who is asked before posting comes next."""
     hand.posted[at] = True
-    _put(hand, at, ante.amount)
+    _put(hand, at, amount)
     if hand.phase == POSTING:
-        next_post(hand, table.version)
+        next_post(hand, version)
 
 
 def _blind_posted(table: Table, blind: pb.BlindPosted, event: pb.TableEvent) -> None:
@@ -141,7 +145,10 @@ def _spoke(hand: Hand, at: int, version: int) -> None:
 def _checked(table: Table, checked: pb.Checked, event: pb.TableEvent) -> None:
     hand = table.hand
     assert hand is not None
-    _spoke(hand, hand.index[checked.seat], table.version)
+    at = hand.index[checked.seat]
+    hand.faced[at] = hand.current
+    hand.asked = hand.next_to_act(at)
+    hand.turn = table.version
 
 
 def _called(table: Table, called: pb.Called, event: pb.TableEvent) -> None:
@@ -259,7 +266,11 @@ def _uncalled_returned(table: Table, returned: pb.UncalledReturned, event: pb.Ta
 
 
 def _round_ended(table: Table, ended: pb.RoundEnded, event: pb.TableEvent) -> None:
-    hand = running(table)
+    round_ended(running(table), table.version)
+
+
+def round_ended(hand: Hand, version: int) -> None:
+    """The bets are the pot's (B16); on to the next street."""
     count = len(hand.seats)
     hand.bet = [0] * count
     hand.faced = [NOBODY] * count
@@ -269,7 +280,7 @@ def _round_ended(table: Table, ended: pb.RoundEnded, event: pb.TableEvent) -> No
     last = hand.street == len(hand.streets) - 1
     hand.last_aggressor = hand.aggressor if last else NOBODY
     hand.aggressor = NOBODY
-    close_street(hand, table.version)
+    close_street(hand, version)
 
 
 def _hand_shown(table: Table, shown: pb.HandShown, event: pb.TableEvent) -> None:

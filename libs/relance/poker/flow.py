@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from relance.api.events.v1 import events_pb2 as pb
@@ -10,6 +10,7 @@ from relance.poker.cards import FULL_DECK, NAMES, render
 from relance.poker.departures import between_hands
 from relance.poker.draft import Draft
 from relance.poker.evolve_cards import keep_salts, received
+from relance.poker.evolve_hand import ante_posted, round_ended
 from relance.poker.games import Street
 from relance.poker.hand import BETTING, DEALING, DRAWING, FOLDED, NOBODY, POSTING, SHOWDOWN, Hand
 from relance.poker.pots import uncalled
@@ -54,15 +55,22 @@ def _post(draft: Draft) -> None:
 def post_ante(draft: Draft, at: int) -> None:
     """B9: what the stack covers. When all have posted, the deck is that for the players who did (D2)."""
     hand = draft.hand
-    amount = min(hand.terms.ante, hand.stack[at])
-    draft.emit("ante_posted", seat=hand.seats[at], amount=amount, all_in=amount == hand.stack[at])
+    stack = hand.stack[at]
+    amount = min(hand.terms.ante, stack)
+    ante = draft.blank(hand).ante_posted
+    ante.seat, ante.amount = hand.seats[at], amount
+    if amount == stack:
+        ante.all_in = True
+    ante_posted(hand, at, amount, draft.table.version)
 
 
 def _fit_deck(draft: Draft) -> bool:
     """D2: the deck is counted after antes."""
     hand = draft.hand
+    if hand.street:
+        return False
     size = deck_size(hand.terms, hand.live())
-    if hand.street or size == hand.deck:
+    if size == hand.deck:
         return False
     hashes = draft.cards.restock(hand.deck_end, FULL_DECK[52 - size :], ())
     draft.emit("deck_reshuffled", count=size, deck_commitments=hashes, reason="PLAYERS")
@@ -101,7 +109,7 @@ def _deal(draft: Draft) -> None:
 
 def _deal_round(draft: Draft, street: Street, live: list[int]) -> None:
     """D4: one card at a time, clockwise; each player's cards are one event."""
-    hand, cards = draft.hand, draft.cards
+    hand, cards, blank = draft.hand, draft.cards, draft.blank
     seats, commit = hand.seats, hand.terms.commitments
     down, up, count = street.down, street.up, len(live)
     stub = hand.stub[: (down + up) * count]
@@ -109,8 +117,11 @@ def _deal_round(draft: Draft, street: Street, live: list[int]) -> None:
     names = [NAMES[card] for card in drawn]
     if not commit:
         del hand.stub[: len(stub)]
+        if down + up == 1:
+            _deal_one_each(draft, live, drawn, names, face_down=down == 1)
+            return
     for number, at in enumerate(live):
-        dealt = draft.blank(hand).cards_dealt
+        dealt = blank(hand).cards_dealt
         dealt.seat = seats[at]
         text = names[number::count]
         if down:
@@ -129,6 +140,23 @@ def _deal_round(draft: Draft, street: Street, live: list[int]) -> None:
         if up:
             hand.up[at] += taken[down:]
     received(hand, count, draft.table.version)
+
+
+def _deal_one_each(
+    draft: Draft, live: list[int], drawn: Sequence[int], names: Sequence[str], *, face_down: bool
+) -> None:
+    """What `_deal_round` does where nothing is committed to and everybody gets one card."""
+    hand, blank = draft.hand, draft.blank
+    seats, hands = hand.seats, hand.down if face_down else hand.up
+    for at, card, name in zip(live, drawn, names, strict=True):
+        dealt = blank(hand).cards_dealt
+        dealt.seat = seats[at]
+        if face_down:
+            dealt.down, dealt.down_count = name, 1
+        else:
+            dealt.up = name
+        hands[at] += (card,)
+    received(hand, len(live), draft.table.version)
 
 
 def _deal_board(draft: Draft, count: int) -> None:
@@ -174,7 +202,9 @@ def _end_round(draft: Draft) -> None:
         draft.emit("split_answered", seat=hand.seats[hand.answerer], accepted=False)
         return
     return_uncalled(draft)
-    draft.emit("round_ended", round=hand.round, pot=hand.pot)
+    ended = draft.blank(hand).round_ended
+    ended.round, ended.pot = hand.round, hand.pot
+    round_ended(hand, draft.table.version)
 
 
 def turn_up(draft: Draft) -> None:

@@ -36,6 +36,10 @@ POST: Final = table_pb2.PROMPT_KIND_POST
 SHOW: Final = table_pb2.PROMPT_KIND_SHOW
 
 
+_MOST: Final = 10
+"""Players at a table."""
+
+
 @dataclass
 class Hand:
     """State of a hand. Chips are minor units; `bet` counts for the round, `put` for the hand (live chips only).
@@ -176,12 +180,7 @@ class Hand:
     def next_to_act(self, after: int) -> int:
         """Position of the next player who must act in this round; NOBODY: betting is over (B16)."""
         status, bet, faced, current = self.status, self.bet, self.faced, self.current
-        size = len(status)
-        at = after
-        for _ in range(size):
-            at += 1
-            if at == size:
-                at = 0
+        for at in _ROUND[len(status)][after]:
             if status[at] == ACTIVE and (bet[at] < current or (faced[at] < 0 and status.count(ACTIVE) > 1)):
                 return at
         return NOBODY
@@ -196,6 +195,10 @@ class Hand:
         return new
 
 
+_ROUND: Final[list[list[list[int]]]] = [
+    [[*range(at + 1, size), *range(at + 1)] for at in range(size)] for size in range(_MOST + 1)
+]
+"""By how many players there are and a position: the positions clockwise from the next one round to it."""
 _DEFAULTS: Final = {field.name: field.default for field in fields(Hand) if field.default is not MISSING}
 _LISTS: Final = (
     *("stack", "bet", "put", "dead", "status", "faced", "posted"),

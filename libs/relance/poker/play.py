@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from relance.api.common.v1 import reason_pb2
 from relance.api.events.v1 import events_pb2 as pb
@@ -11,7 +11,7 @@ from relance.poker import betting
 from relance.poker.betting import check_amount, check_raise, may_check, not_offered, owes
 from relance.poker.cards import parse
 from relance.poker.commands import Act, Timeout
-from relance.poker.draft import Context, Draft, single
+from relance.poker.draft import Context, Draft, blank, single
 from relance.poker.flow import return_uncalled, run
 from relance.poker.hand import ACTIVE, BET, DRAW, FOLDED, NOBODY, POST, SHOW, SPLIT, Hand
 from relance.poker.limits import NO_RAISE, raise_bounds
@@ -20,8 +20,8 @@ from relance.poker.settle import show_hand
 from relance.poker.showdown import compare
 from relance.poker.table import Table
 
-Event = tuple[str, dict[str, object]]
-"""Name of a payload and its fields."""
+Filled = tuple[str, Any]
+"""Name of the payload that was filled in, and the payload."""
 
 
 def act(table: Table, command: Act, context: Context) -> list[pb.TableEvent]:
@@ -44,24 +44,16 @@ def act(table: Table, command: Act, context: Context) -> list[pb.TableEvent]:
         )
     if hand.asks == SHOW:
         return _answer_to_show(table, hand, at, command, context)
-    name, fields = _ACTIONS.get(command.kind, _unknown)(hand, at, command)
-    return _one(table, context, hand, at, name, fields)
-
-
-def _one(
-    table: Table, context: Context, hand: Hand, at: int, name: str, fields: dict[str, object]
-) -> list[pb.TableEvent]:
-    """The event of an action, and what follows. Somebody else to ask: one event, and nothing is copied."""
-    if hand.asks == BET:
-        if not hand.offering and name in _CLOSING and not _closes(hand, at, name):
-            return single(table, hand, context, name, fields)
-    elif name == "cards_discarded" and "count" not in fields and _draw_goes_on(hand, at):
-        return single(table, hand, context, name, fields)
+    event = blank(hand)
+    name, payload = _ACTIONS.get(command.kind, _unknown)(hand, at, command, event)
+    if _somebody_is_asked_next(hand, at, name, payload):
+        # One event then, and nothing is copied.
+        return single(table, context, event, name, payload)
     draft = Draft(table, context)
     if hand.offering and name not in {"split_answered", "folded"}:
         # P1: a check, a bet or an all-in refuses the offer.
         draft.emit("split_answered", seat=hand.seats[at], accepted=False)
-    draft.emit(name, **fields)
+    draft.take(event, name, payload)
     if hand.asks == POST and name == "folded":
         refuse_to_post(draft, at)
     run(draft)
@@ -77,26 +69,24 @@ def refuse_to_post(draft: Draft, at: int) -> None:
         draft.emit("leave_requested", seat=seat.number, player=seat.player, reason=why)
 
 
-def _draw_goes_on(hand: Hand, at: int) -> bool:
-    """Whether somebody else is asked to draw after this player. Says no when in doubt."""
-    status = hand.status
-    for later in range(at + 1, len(status)):
-        if status[later] != FOLDED:
-            return status[later] == ACTIVE and not hand.absent and status.count(ACTIVE) > 1
-    return False
-
-
-_CLOSING: Final = frozenset({"checked", "called", "folded", "bet_made", "raised"})
-
-
-def _closes(hand: Hand, at: int, name: str) -> bool:
-    """Whether a betting action may leave nobody to ask. Says yes when in doubt."""
-    status, faced = hand.status, hand.faced
+def _somebody_is_asked_next(hand: Hand, at: int, name: str, payload: Any) -> bool:
+    """Whether all that an action leads to is the question to the next player. Says no when in doubt."""
+    status, asks = hand.status, hand.asks
+    if asks == DRAW:
+        if payload.count:
+            return False
+        for later in range(at + 1, len(status)):
+            if status[later] != FOLDED:
+                return status[later] == ACTIVE and not hand.absent and status.count(ACTIVE) > 1
+        return False
+    if asks != BET or hand.offering or name not in _OPEN_TO_ANSWERS:
+        return False
+    faced = hand.faced
     following = at + 1 if at + 1 < len(status) else 0
     if status[following] == ACTIVE and faced[following] < 0 and status.count(ACTIVE) > 2:
-        return False
-    if name in {"bet_made", "raised"}:
-        return False
+        return True
+    if name in _RAISING:
+        return True
     bet, current = hand.bet, hand.current
     others = 0
     waits = False
@@ -105,7 +95,11 @@ def _closes(hand: Hand, at: int, name: str) -> bool:
             others += 1
             if bet[other] < current or faced[other] < 0:
                 waits = True
-    return not waits or others < 2
+    return waits and others > 1
+
+
+_RAISING: Final = frozenset({"bet_made", "raised"})
+_OPEN_TO_ANSWERS: Final = _RAISING | {"checked", "called", "folded"}
 
 
 def _answer_to_show(table: Table, hand: Hand, at: int, command: Act, context: Context) -> list[pb.TableEvent]:
@@ -137,7 +131,7 @@ def _not_yours(table: Table, hand: Hand, player: str) -> Rejected:
     return Rejected(reason_pb2.REASON_NOT_YOUR_TURN, f"seat {seat} is to act", {"seat": seat})
 
 
-def _unknown(hand: Hand, at: int, command: Act) -> Event:
+def _unknown(hand: Hand, at: int, command: Act, event: pb.TableEvent) -> Filled:
     raise not_offered(hand)
 
 
@@ -146,27 +140,43 @@ def _expect(hand: Hand, asks: int) -> None:
         raise not_offered(hand)
 
 
-def _fold(hand: Hand, at: int, command: Act) -> Event:
+def _fold(hand: Hand, at: int, command: Act, event: pb.TableEvent) -> Filled:
     """B16: folding is always offered; a bring-in is forced (G9)."""
     if hand.asks not in {BET, POST} or hand.bring_in:
         raise not_offered(hand)
-    return "folded", {"seat": hand.seats[at], "reason": pb.FOLD_REASON_ACTION}
+    return _folded(hand, at, event, pb.FOLD_REASON_ACTION)
 
 
-def _check(hand: Hand, at: int, command: Act) -> Event:
+def _folded(hand: Hand, at: int, event: pb.TableEvent, reason: pb.FoldReason.ValueType) -> Filled:
+    folded = event.folded
+    folded.seat, folded.reason = hand.seats[at], reason
+    return "folded", folded
+
+
+def _check(hand: Hand, at: int, command: Act, event: pb.TableEvent) -> Filled:
     if hand.asks != BET or not may_check(hand, at):
         raise not_offered(hand)
-    return "checked", {"seat": hand.seats[at]}
+    return _checked(hand, at, event)
 
 
-def _call(hand: Hand, at: int, command: Act) -> Event:
+def _checked(hand: Hand, at: int, event: pb.TableEvent) -> Filled:
+    checked = event.checked
+    checked.seat = hand.seats[at]
+    return "checked", checked
+
+
+def _call(hand: Hand, at: int, command: Act, event: pb.TableEvent) -> Filled:
     amount = owes(hand, at)
     if hand.asks != BET or amount <= 0 or hand.bring_in:
         raise not_offered(hand)
-    return "called", {"seat": hand.seats[at], "amount": amount, "all_in": amount == hand.stack[at]}
+    called = event.called
+    called.seat, called.amount = hand.seats[at], amount
+    if amount == hand.stack[at]:
+        called.all_in = True
+    return "called", called
 
 
-def _raise(hand: Hand, at: int, command: Act) -> Event:
+def _raise(hand: Hand, at: int, command: Act, event: pb.TableEvent) -> Filled:
     """A bet, raise or completion. The word must fit: a bet opens, a raise (or completion) follows one."""
     _expect(hand, BET)
     opens = betting.raise_kind(hand) == betting.BET_
@@ -179,7 +189,7 @@ def _raise(hand: Hand, at: int, command: Act) -> Event:
         raise not_offered(hand)
     if command.kind == betting.COMPLETE and hand.bets and hand.current == hand.level:
         raise not_offered(hand)
-    return raise_event(hand, at, check_raise(hand, at, amount, bounds))
+    return _raised(hand, at, check_raise(hand, at, amount, bounds), event)
 
 
 def bounds_of(hand: Hand, at: int) -> tuple[int, int, tuple[int, ...]]:
@@ -187,43 +197,54 @@ def bounds_of(hand: Hand, at: int) -> tuple[int, int, tuple[int, ...]]:
     return betting.bring_in_bounds(hand, at) if hand.bring_in else raise_bounds(hand, at)
 
 
-def raise_event(hand: Hand, at: int, to: int) -> Event:
+def _raised(hand: Hand, at: int, to: int, event: pb.TableEvent) -> Filled:
     """The event of a legal bet or raise to a total."""
+    name = "bet_made" if hand.current == 0 and not hand.bring_in else "raised"
+    raised = getattr(event, name)
     amount = to - hand.bet[at]
-    fields: dict[str, object] = {"seat": hand.seats[at], "amount": amount, "to": to, "all_in": amount == hand.stack[at]}
-    if hand.current == 0 and not hand.bring_in:
-        return "bet_made", fields
-    fields["raise_by"] = to - hand.current
-    if not hand.bets or (hand.terms.limit.fixed and to - hand.level == hand.sizes[0] and hand.current > hand.level):
-        fields["completes"] = True
-    return "raised", fields
+    raised.seat, raised.amount, raised.to = hand.seats[at], amount, to
+    if amount == hand.stack[at]:
+        raised.all_in = True
+    if name == "raised":
+        raised.raise_by = to - hand.current
+        if not hand.bets or (hand.terms.limit.fixed and to - hand.level == hand.sizes[0] and hand.current > hand.level):
+            raised.completes = True
+    return name, raised
 
 
-def _all_in(hand: Hand, at: int, command: Act) -> Event:
+def _all_in(hand: Hand, at: int, command: Act, event: pb.TableEvent) -> Filled:
     """Everything: as a call, a bet or a raise, whichever it is."""
     _expect(hand, BET)
     stack = hand.stack[at]
     total = hand.bet[at] + stack
     if hand.bring_in and stack <= hand.terms.bring_in:
-        return _bring_in(hand, at, command)
+        return _bring_in(hand, at, command, event)
     if not hand.bring_in and total <= hand.current:
-        return _call(hand, at, command)
-    return raise_event(hand, at, check_raise(hand, at, total, bounds_of(hand, at)))
+        return _call(hand, at, command, event)
+    return _raised(hand, at, check_raise(hand, at, total, bounds_of(hand, at)), event)
 
 
-def _bring_in(hand: Hand, at: int, command: Act) -> Event:
+def _bring_in(hand: Hand, at: int, command: Act, event: pb.TableEvent) -> Filled:
     _expect(hand, BET)
     if not hand.bring_in:
         raise not_offered(hand)
+    return _brought_in(hand, at, event)
+
+
+def _brought_in(hand: Hand, at: int, event: pb.TableEvent) -> Filled:
+    brought = event.bring_in_posted
     amount = min(hand.terms.bring_in, hand.stack[at])
-    return "bring_in_posted", {"seat": hand.seats[at], "amount": amount, "all_in": amount == hand.stack[at]}
+    brought.seat, brought.amount, brought.all_in = hand.seats[at], amount, amount == hand.stack[at]
+    return "bring_in_posted", brought
 
 
-def _discard(hand: Hand, at: int, command: Act) -> Event:
+def _discard(hand: Hand, at: int, command: Act, event: pb.TableEvent) -> Filled:
     """D8: none = stand pat."""
     _expect(hand, DRAW)
+    discarded = event.cards_discarded
+    discarded.seat = hand.seats[at]
     if not command.cards:
-        return "cards_discarded", {"seat": hand.seats[at]}
+        return "cards_discarded", discarded
     most = hand.streets[hand.street].draw
     try:
         cards = parse(command.cards)
@@ -235,33 +256,39 @@ def _discard(hand: Hand, at: int, command: Act) -> Event:
             f"{command.cards}: up to {most} cards that you hold may be discarded",
             {"min": "0", "max": str(most)},
         )
-    return "cards_discarded", {"seat": hand.seats[at], "count": len(cards), "cards": command.cards.replace(" ", "")}
+    discarded.count, discarded.cards = len(cards), command.cards.replace(" ", "")
+    return "cards_discarded", discarded
 
 
-def _offer(hand: Hand, at: int, command: Act) -> Event:
+def _offer(hand: Hand, at: int, command: Act, event: pb.TableEvent) -> Filled:
     """P1."""
     _expect(hand, BET)
     if not hand.game.split_offers or not betting.can_offer_split(hand, at):
         raise not_offered(hand)
-    return "split_offered", {"seat": hand.seats[at]}
+    event.split_offered.seat = hand.seats[at]
+    return "split_offered", event.split_offered
 
 
-def _answer_offer(hand: Hand, at: int, command: Act) -> Event:
+def _answer_offer(hand: Hand, at: int, command: Act, event: pb.TableEvent) -> Filled:
     """P1. Who has chips refuses by a normal action."""
     accepted = command.kind == betting.ACCEPT_SPLIT
     if not hand.offering or (hand.asks == BET and not accepted):
         raise not_offered(hand)
-    return "split_answered", {"seat": hand.seats[at], "accepted": accepted}
+    answered = event.split_answered
+    answered.seat, answered.accepted = hand.seats[at], accepted
+    return "split_answered", answered
 
 
-def _post(hand: Hand, at: int, command: Act) -> Event:
+def _post(hand: Hand, at: int, command: Act, event: pb.TableEvent) -> Filled:
     """S7."""
     _expect(hand, POST)
+    ante = event.ante_posted
     amount = min(hand.terms.ante, hand.stack[at])
-    return "ante_posted", {"seat": hand.seats[at], "amount": amount, "all_in": amount == hand.stack[at]}
+    ante.seat, ante.amount, ante.all_in = hand.seats[at], amount, amount == hand.stack[at]
+    return "ante_posted", ante
 
 
-_ACTIONS: Final[dict[int, Callable[[Hand, int, Act], Event]]] = {
+_ACTIONS: Final[dict[int, Callable[[Hand, int, Act, pb.TableEvent], Filled]]] = {
     betting.FOLD: _fold,
     betting.CHECK: _check,
     betting.CALL: _call,
@@ -296,10 +323,11 @@ def time_out(table: Table, command: Timeout, context: Context) -> list[pb.TableE
         draft.emit("folded", seat=seat, reason=pb.FOLD_REASON_TIMED_OUT)
         refuse_to_post(draft, at)
     else:
-        name, fields = _DEFAULTS[hand.asks](hand, at, command)
+        event = blank(hand)
+        name, payload = _DEFAULTS[hand.asks](hand, at, command, event)
         if hand.offering and name in {"checked", "protection_used"}:
             draft.emit("split_answered", seat=seat, accepted=False)
-        draft.emit(name, **fields)
+        draft.take(event, name, payload)
     holder = draft.table.seats[seat]
     if not holder.sitting_out and not holder.leaving:
         why = pb.SIT_OUT_REASON_TIMED_OUT if command.connected else pb.SIT_OUT_REASON_DISCONNECTED
@@ -308,29 +336,33 @@ def time_out(table: Table, command: Timeout, context: Context) -> list[pb.TableE
     return draft.decision()
 
 
-def _late_bet(hand: Hand, at: int, command: Timeout) -> Event:
-    seat, player = hand.seats[at], hand.players[at]
+def _late_bet(hand: Hand, at: int, command: Timeout, event: pb.TableEvent) -> Filled:
     if hand.bring_in:
-        return _bring_in(hand, at, Act(player, 0, betting.BRING_IN))
+        return _brought_in(hand, at, event)
     if may_check(hand, at):
-        return "checked", {"seat": seat}
+        return _checked(hand, at, event)
     if command.connected:
-        return "folded", {"seat": seat, "reason": pb.FOLD_REASON_TIMED_OUT}
+        return _folded(hand, at, event, pb.FOLD_REASON_TIMED_OUT)
     if hand.terms.protections and command.protection_left and hand.put[at] + hand.dead[at] > 0:
-        return "protection_used", {"seat": seat, "player": player}
-    return "folded", {"seat": seat, "reason": pb.FOLD_REASON_DISCONNECTED}
+        used = event.protection_used
+        used.seat, used.player = hand.seats[at], hand.players[at]
+        return "protection_used", used
+    return _folded(hand, at, event, pb.FOLD_REASON_DISCONNECTED)
 
 
-def _late_draw(hand: Hand, at: int, command: Timeout) -> Event:
-    return "cards_discarded", {"seat": hand.seats[at], "timed_out": True}
+def _late_draw(hand: Hand, at: int, command: Timeout, event: pb.TableEvent) -> Filled:
+    discarded = event.cards_discarded
+    discarded.seat, discarded.timed_out = hand.seats[at], True
+    return "cards_discarded", discarded
 
 
-def _late_answer(hand: Hand, at: int, command: Timeout) -> Event:
+def _late_answer(hand: Hand, at: int, command: Timeout, event: pb.TableEvent) -> Filled:
     """P1: silence or disconnection refuses."""
-    return "split_answered", {"seat": hand.seats[at], "accepted": False}
+    event.split_answered.seat = hand.seats[at]
+    return "split_answered", event.split_answered
 
 
-_DEFAULTS: Final[dict[int, Callable[[Hand, int, Timeout], Event]]] = {
+_DEFAULTS: Final[dict[int, Callable[[Hand, int, Timeout, pb.TableEvent], Filled]]] = {
     BET: _late_bet,
     DRAW: _late_draw,
     SPLIT: _late_answer,

@@ -230,10 +230,10 @@ class _Showing:
 
     def best(self, showing: Sequence[tuple[int, ...]], able: Sequence[int]) -> int:
         """Who of `able`, rising positions, shows the best hand, the first of equals; all show as many cards."""
-        weights, order = self._weights, self._order
+        weight, order = self._weights.__getitem__, self._order
         first, best = NOBODY, -1
         for at in able:
-            place = order[sum([weights[card] for card in showing[at]])]
+            place = order[sum(map(weight, showing[at]))]
             if place > best:
                 first, best = at, place
         return first

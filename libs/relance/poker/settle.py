@@ -5,7 +5,7 @@ from __future__ import annotations
 from relance.api.events.v1 import events_pb2 as pb
 from relance.poker.cards import render
 from relance.poker.departures import between_hands
-from relance.poker.draft import Draft
+from relance.poker.draft import Draft, blank
 from relance.poker.hand import FOLDED, NOBODY, Hand
 from relance.poker.pots import Pot, halves, pots_of, shares, uncalled
 from relance.poker.rake import rake_for
@@ -53,22 +53,23 @@ def _show_in_order(draft: Draft, result: Comparison, claims: set[int], winners: 
         if turn == 0 or at in winners or hand.turned_up or hand.terms.show_all:
             show_hand(draft, at, result)
         else:
-            draft.emit("hand_mucked", seat=hand.seats[at])
+            event = blank(hand)
+            event.hand_mucked.seat = hand.seats[at]
+            draft.take(event, "hand_mucked", event.hand_mucked)
 
 
 def show_hand(draft: Draft, at: int, result: Comparison | None = None, *, describe: bool = True) -> None:
     """Turn a hand up, in words once it is whole."""
     hand = draft.hand
-    fields: dict[str, object] = {"seat": hand.seats[at], "cards": render(hand.hole(at))}
+    event = blank(hand)
+    shown = event.hand_shown
+    shown.seat, shown.cards = hand.seats[at], render(hand.hole(at))
     if result is not None:
-        fields["high"] = result.describe_high(at)
-        low = result.describe_low(at)
-        if low:
-            fields["low"] = low
+        shown.high, shown.low = result.describe_high(at), result.describe_low(at)
     if hand.salts[at]:
-        fields["positions"] = hand.places[at]
-        fields["salts"] = b"".join(hand.salts[at])
-    draft.emit("hand_shown", **fields)
+        shown.positions.extend(hand.places[at])
+        shown.salts = b"".join(hand.salts[at])
+    draft.take(event, "hand_shown", shown)
 
 
 def _award(draft: Draft, pots: list[Pot], parts: list[list[tuple[int, tuple[int, ...]]]]) -> None:
@@ -81,49 +82,38 @@ def _award(draft: Draft, pots: list[Pot], parts: list[list[tuple[int, tuple[int,
     if total:
         draft.emit("rake_taken", amount=total, by_pot=by_pot)
     for number, (pot, rake, won) in enumerate(zip(pots, by_pot, parts, strict=True)):
-        draft.emit(
-            "pot_awarded",
-            pot=number,
-            amount=pot.amount,
-            rake=rake,
-            eligible=sorted([hand.seats[at] for at in pot.eligible]),
-            shares=_shares(hand, pot.amount - rake, won),
-        )
+        event = blank(hand)
+        awarded = event.pot_awarded
+        awarded.pot, awarded.amount, awarded.rake = number, pot.amount, rake
+        awarded.eligible.extend(sorted([hand.seats[at] for at in pot.eligible]))
+        _share_out(awarded, hand, pot.amount - rake, won)
+        draft.take(event, "pot_awarded", awarded)
     end_hand(draft, sum(amounts), total)
 
 
-def _shares(hand: Hand, amount: int, parts: list[tuple[int, tuple[int, ...]]]) -> list[dict[str, int]]:
-    unit = hand.terms.unit
+def _share_out(awarded: pb.PotAwarded, hand: Hand, amount: int, parts: list[tuple[int, tuple[int, ...]]]) -> None:
+    unit, add = hand.terms.unit, awarded.shares.add
     amounts = (amount,) if len(parts) == 1 else halves(amount, unit)
-    return [
-        {"seat": hand.seats[at], "amount": chips, "part": part}
-        for (part, winners), share in zip(parts, amounts, strict=True)
-        for at, chips in shares(share, winners, unit).items()
-        if chips
-    ]
+    for (part, winners), whole in zip(parts, amounts, strict=True):
+        for at, chips in shares(whole, winners, unit).items():
+            if chips:
+                share = add()
+                share.seat, share.amount, share.part = hand.seats[at], chips, part  # type: ignore[assignment]
 
 
 def end_hand(draft: Draft, pot: int, rake: int) -> None:
     """HandEnded, and everything that waited for it."""
     hand = draft.hand
-    results = [
-        {
-            "seat": seat,
-            "player": hand.players[at],
-            "stack": hand.stack[at],
-            "net": hand.stack[at] - hand.start[at],
-            "contributed": hand.put[at] + hand.dead[at],
-        }
-        for seat, at in sorted(hand.index.items())
-    ]
-    draft.emit(
-        "hand_ended",
-        rake=rake,
-        rake_schedule=hand.rake_label,
-        results=results,
-        pot=pot,
-        players_flop=hand.players_flop,
-    )
+    event = blank(hand)
+    ended = event.hand_ended
+    ended.rake, ended.rake_schedule, ended.pot, ended.players_flop = rake, hand.rake_label, pot, hand.players_flop
+    add = ended.results.add
+    for seat, at in sorted(hand.index.items()):
+        result, stack = add(), hand.stack[at]
+        result.seat, result.player, result.stack = seat, hand.players[at], stack
+        result.net, result.contributed = stack - hand.start[at], hand.put[at] + hand.dead[at]
+    draft.own()
+    draft.take(event, "hand_ended", ended)
     between_hands(draft)
 
 

@@ -64,27 +64,23 @@ def _open(draft: Draft, terms: Terms, plan: Plan) -> None:
     table, context = draft.table, draft.context
     size = deck_size(terms, len(plan.dealt))
     hashes = draft.cards.begin(FULL_DECK[52 - size :], commit=terms.commitments)
-    fields: dict[str, object] = {}
+    event = pb.TableEvent(table=table.id, hand=table.last_hand + 1)
+    started = event.hand_started
     if context.rake is not None and context.rake != table.rake:
-        fields["new_rake"] = context.rake
+        started.new_rake.CopyFrom(context.rake)
         table.rake = context.rake
-    players = [
-        {"seat": number, "player": table.seats[number].player, "stack": table.seats[number].stack}
-        for number in sorted(plan.dealt)
-    ]
-    draft.emit(
-        "hand_started",
-        players=players,
-        button=plan.button,
-        rake_schedule=rake_label(table),
-        rules_version=RULES_VERSION,
-        deck_commitments=hashes,
-        deck_size=size,
-        small_blind=plan.small_blind,
-        big_blind=plan.big_blind,
-        dead_small_blind=plan.dead_small_blind,
-        **fields,
-    )
+    add, seats = started.players.add, table.seats
+    for number in sorted(plan.dealt):
+        player, seat = add(), seats[number]
+        player.seat, player.player, player.stack = number, seat.player, seat.stack
+    started.button = plan.button
+    started.rake_schedule = rake_label(table)
+    started.rules_version = RULES_VERSION
+    started.deck_commitments = hashes
+    started.deck_size = size
+    started.small_blind, started.big_blind = plan.small_blind, plan.big_blind
+    started.dead_small_blind = plan.dead_small_blind
+    draft.take(event, "hand_started", started)
 
 
 def _antes(draft: Draft, terms: Terms) -> None:
