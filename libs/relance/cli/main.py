@@ -71,6 +71,9 @@ def cli(debug: bool) -> None:
 @click.option(
     "--pace", type=click.Choice(list(PACES)), default="mixed", show_default=True, help="How fast the bots play."
 )
+@click.option(
+    "--misbehave", is_flag=True, help="Tables with short clocks, and bots that do what players should not do."
+)
 @click.option("--seconds", type=click.FloatRange(min=0), help="Then drain, audit and exit by what the audit says.")
 @click.option(
     "--drain", type=click.FloatRange(min=0, max=3600), default=DRAIN_SECONDS, show_default=True,
@@ -84,6 +87,7 @@ def up(
     bots: int,
     house: str | None,
     pace: str,
+    misbehave: bool,
     seconds: float | None,
     drain: float,
     database_url: str | None,
@@ -93,7 +97,7 @@ def up(
     room = RoomOptions(data, port, database_url, nats_url, drain)
     shown = display(_console())
     try:
-        ok = asyncio.run(run_up(UpOptions(room, BotPlan(bots, pace), house, seconds), shown))
+        ok = asyncio.run(run_up(UpOptions(room, BotPlan(bots, pace, misbehave=misbehave), house, seconds), shown))
     finally:
         shown.close()
     sys.exit(0 if ok else 1)

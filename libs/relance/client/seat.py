@@ -94,7 +94,7 @@ class Seat(TableStream[_Call]):
         )
         refusal = ""
         with self.events() as events:
-            await self._command(table_pb2.PlayRequest(take_seat=request))
+            await self.command(table_pb2.PlayRequest(take_seat=request))
             async for event in events:
                 match event.data:
                     case events_pb2.PlayerSat(player=self.player, seat=number):
@@ -110,12 +110,12 @@ class Seat(TableStream[_Call]):
 
     async def add_chips(self, amount: int) -> int:
         """Buy more chips; they join the stack at the next hand."""
-        return await self._command(table_pb2.PlayRequest(add_chips=table_pb2.AddChipsRequest(amount=amount)))
+        return await self.command(table_pb2.PlayRequest(add_chips=table_pb2.AddChipsRequest(amount=amount)))
 
     async def sit_out(self, *, at_next_big_blind: bool = False) -> int:
         """Sit out from the next hand on, or when the big blind comes."""
         request = table_pb2.SitOutRequest(at_next_big_blind=at_next_big_blind)
-        return await self._command(table_pb2.PlayRequest(sit_out=request))
+        return await self.command(table_pb2.PlayRequest(sit_out=request))
 
     async def prefer(
         self,
@@ -135,20 +135,20 @@ class Seat(TableStream[_Call]):
             auto_top_up=auto_top_up,
         )
         request = table_pb2.SetSeatPreferencesRequest(preferences=wish)
-        return await self._command(table_pb2.PlayRequest(set_seat_preferences=request))
+        return await self.command(table_pb2.PlayRequest(set_seat_preferences=request))
 
     async def say(self, text: str) -> None:
         """Say something at the table. Raises MUTED, TOO_MANY_REQUESTS, FIELD_TOO_LONG, FIELD_INVALID."""
-        await self._command(table_pb2.PlayRequest(chat=table_pb2.SendChatRequest(text=text)))
+        await self.command(table_pb2.PlayRequest(chat=table_pb2.SendChatRequest(text=text)))
 
     async def acknowledge(self) -> int:
         """The notices were seen: they do not come again."""
-        return await self._command(table_pb2.PlayRequest(ack_notices=table_pb2.AckNoticesRequest()))
+        return await self.command(table_pb2.PlayRequest(ack_notices=table_pb2.AckNoticesRequest()))
 
     async def sit_in(self, *, wait_for_big_blind: bool = False) -> int:
         """Sit in again."""
         request = table_pb2.SitInRequest(wait_for_big_blind=wait_for_big_blind)
-        return await self._command(table_pb2.PlayRequest(sit_in=request))
+        return await self.command(table_pb2.PlayRequest(sit_in=request))
 
     async def leave(self, *, settled: bool = False, after_hand: bool = False) -> int:
         """Leave and wait until the seat is given up (after the hand, S6); the chips taken along.
@@ -159,7 +159,7 @@ class Seat(TableStream[_Call]):
         request = table_pb2.PlayRequest(leave_seat=table_pb2.LeaveSeatRequest(after_hand=after_hand))
         with self.events() as events:
             try:
-                await self._command(request)
+                await self.command(request)
             except RelanceError as refusal:
                 # A table that is closed and gone has given every seat up.
                 if refusal.reason not in {"NOT_SEATED", "TABLE_CLOSED"}:
@@ -185,7 +185,31 @@ class Seat(TableStream[_Call]):
     async def act(self, kind: table_pb2.ActionKind.ValueType, amount: int = 0, cards: str = "", turn: int = 0) -> int:
         """Any action in a hand. `turn` 0 answers whatever is asked now. Raises ActionRefused, StaleAction."""
         action = table_pb2.Action(turn=turn, kind=kind, amount=amount, cards=cards)
-        return await self._command(table_pb2.PlayRequest(act=table_pb2.ActRequest(action=action)))
+        return await self.command(table_pb2.PlayRequest(act=table_pb2.ActRequest(action=action)))
+
+    async def command(self, request: table_pb2.PlayRequest) -> int:
+        """Any command of the contract, as it is, with a request_id of its own where it has one: a program that begins
+        anew may so ask again for what it asked before. Not the same request_id twice at once.
+        """
+        if self._failure is not None:
+            raise self._failure
+        command = getattr(request, request.WhichOneof("message") or "")
+        request_id = command.request_id = command.request_id or uuid.uuid4().hex
+        answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._waiting[request_id] = _Pending(request, answer)
+        self._send(request)
+        try:
+            async with asyncio.timeout(self._connection.patience):
+                return await answer
+        except TimeoutError:
+            raise OutcomeUnknown(
+                "DEADLINE",
+                f"no answer within {self._connection.patience:g} s; the command may have been done",
+                {"request_id": request_id},
+                grpc.StatusCode.DEADLINE_EXCEEDED,
+            ) from None
+        finally:
+            self._waiting.pop(request_id, None)
 
     async def turns(self) -> AsyncIterator[Turn]:
         """The player's turns as they come; only the newest is kept. Ends when the player has no seat any more.
@@ -271,28 +295,6 @@ class Seat(TableStream[_Call]):
             finally:
                 if renewal is not None:
                     renewal.cancel()
-
-    async def _command(self, request: table_pb2.PlayRequest) -> int:
-        """Send a command and wait for its answer."""
-        if self._failure is not None:
-            raise self._failure
-        request_id = uuid.uuid4().hex
-        getattr(request, request.WhichOneof("message") or "").request_id = request_id
-        answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._waiting[request_id] = _Pending(request, answer)
-        self._send(request)
-        try:
-            async with asyncio.timeout(self._connection.patience):
-                return await answer
-        except TimeoutError:
-            raise OutcomeUnknown(
-                "DEADLINE",
-                f"no answer within {self._connection.patience:g} s; the command may have been done",
-                {"request_id": request_id},
-                grpc.StatusCode.DEADLINE_EXCEEDED,
-            ) from None
-        finally:
-            self._waiting.pop(request_id, None)
 
     def _send(self, request: table_pb2.PlayRequest) -> None:
         if self._outbox is not None:

@@ -19,6 +19,7 @@ from relance.api.table.v1.table_pb2 import OpenTableRequest
 from relance.ops.audit import audit
 from relance.room.demo import demo_tables, open_tables
 from relance.room.figures import Observer
+from relance.room.mischief import Mischief, hurried
 from relance.room.panel import Display
 from relance.room.play import BotPlan, play_command
 from relance.room.room import Room, RoomOptions
@@ -56,21 +57,27 @@ class Process:
 async def up(options: UpOptions, display: Display) -> bool:
     """Run a room until SIGINT or SIGTERM, or until `seconds` are over: then drain and audit.
 
-    False: the audit found something. Raises RoomError.
+    False: the audit found something, or bots that misbehave did. Raises RoomError.
     """
     tables = demo_tables(options.house)
+    if options.bots.misbehave:
+        tables = hurried(tables)
     room = Room(options.room, display.say)
     async with _stop_signal() as stop:
         display.say(f"starting a room on {room.folder.path}")
         try:
             if not await _unless(stop, room.start()):
                 return True
-            await _unless(stop, _run(room, options, tables, display))
+            mischief = Mischief(room.folder, room.address("table"), display.say) if options.bots.misbehave else None
+            await _unless(stop, _run(room, options, tables, display, mischief))
+            if mischief is not None:
+                await mischief.look(())
             display.say(f"draining: hands end within {options.room.drain_seconds:.0f} s or are voided in order")
             began = time.monotonic()
             await room.stop_services()
             # After a signal everything has to be gone soon, and an audit of a long log takes its time.
-            ok = options.seconds is None or await _last_audit(room, display)
+            well = mischief is None or mischief.report()
+            ok = (options.seconds is None or await _last_audit(room, display)) and well
             await room.stop_servers()
             display.say(f"stopped in {time.monotonic() - began:.1f} s")
         finally:
@@ -78,14 +85,16 @@ async def up(options: UpOptions, display: Display) -> bool:
     return ok
 
 
-async def _run(room: Room, options: UpOptions, tables: list[OpenTableRequest], display: Display) -> None:
+async def _run(
+    room: Room, options: UpOptions, tables: list[OpenTableRequest], display: Display, mischief: Mischief | None
+) -> None:
     await open_tables(room.folder, room.address("table"), tables)
     if options.bots.count:
         room.add("bots", play_command(options.bots, room.address("lobby"), room.folder.path))
     for service in ("lobby", "table", "wallet", "rake"):
         display.say(f"{service}: grpc {room.address(service)}, metrics http://{room.ports.metrics(service)}/metrics")
     display.say(f"an operator's token: relance token --role floor --name ann --data {room.folder.path}")
-    watching = asyncio.create_task(_watch(room, display))
+    watching = asyncio.create_task(_watch(room, display, mischief))
     try:
         await asyncio.sleep(options.seconds if options.seconds is not None else FOREVER)
     finally:
@@ -93,7 +102,7 @@ async def _run(room: Room, options: UpOptions, tables: list[OpenTableRequest], d
         await asyncio.gather(watching, return_exceptions=True)
 
 
-async def _watch(room: Room, display: Display) -> None:
+async def _watch(room: Room, display: Display, mischief: Mischief | None) -> None:
     """Show the room, and audit it now and then, for ever."""
     observer = Observer(room.folder, {service: room.address(service) for service in SERVICES})
     verdict, audit_at = "none yet", time.monotonic() + FIRST_AUDIT_SECONDS
@@ -107,6 +116,8 @@ async def _watch(room: Room, display: Display) -> None:
             figures = None
             with contextlib.suppress(grpc.aio.AioRpcError):  # a service is away; the supervisor says so
                 figures = await observer.look()
+                if mischief is not None:
+                    await mischief.look(figures.tables)
             display.show(figures, await _processes(room), verdict)
             await asyncio.sleep(LOOK_SECONDS)
     finally:

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 
@@ -17,7 +18,10 @@ from relance.api.lobby.v1 import lobby_pb2
 from relance.client import Channels, RelanceError, Room, connect
 from relance.client.names import CurrencyName
 from relance.room.bots.accounts import Accounts
+from relance.room.bots.blotter import Blotter
+from relance.room.bots.misbehaviour import MISBEHAVIOURS
 from relance.room.bots.player import PACES, Bot, Pace
+from relance.room.bots.rascal import Rascal
 from relance.room.bots.styles import STYLES
 
 log = structlog.get_logger(__name__)
@@ -65,6 +69,7 @@ class BotFleet:
 
     paces: a name of `PACES`, a `Pace`, or several that the bots take in turn. folder: where their accounts are kept.
     operator_token: where there is no faucet, a cashier's token (or a function that answers one) to deposit with.
+    blotter: where it is noted how the bots misbehave; None: they do not.
     """
 
     def __init__(
@@ -77,6 +82,7 @@ class BotFleet:
         seed: int = 1,
         operator_token: str | Callable[[], str] | None = None,
         patience: float = 60.0,
+        blotter: Blotter | None = None,
     ) -> None:
         self._channels = Channels()
         self._accounts = Accounts(folder / "bots.json")
@@ -88,8 +94,11 @@ class BotFleet:
         self._going: dict[str, str] = {}
         self._hands: dict[str, tuple[int, int]] = {}
         paces = cycle(pace if isinstance(pace, tuple) else (pace,))
+        made: Callable[..., Bot] = Bot
+        if blotter is not None:
+            made = partial(Rascal, habits=MISBEHAVIOURS, blotter=blotter)
         self.bots = [
-            Bot(
+            made(
                 account=account,
                 style=style,
                 pace=PACES[chosen] if isinstance(chosen, str) else chosen,
@@ -134,7 +143,7 @@ class BotFleet:
 
         Tables with a game that is short of players come first, then empty ones, then those with the most room left.
         """
-        tables = await self._open_tables(bot)
+        tables = [table for table in await self._open_tables(bot) if table.name not in bot.avoids]
         by_name = {table.name: table for table in tables}
         if bot.account.table in by_name:
             return by_name[bot.account.table]

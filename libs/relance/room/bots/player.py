@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import structlog
@@ -21,7 +21,7 @@ from relance.room.bots.styles import Choice, Style, quiet
 log = structlog.get_logger(__name__)
 
 # A refusal that is no fault: the world moved on while the bot thought.
-_EXPECTED = frozenset(
+EXPECTED = frozenset(
     {"SEAT_TAKEN", "SEAT_RELEASED", "TABLE_CLOSED", "TABLE_PAUSED", "NOT_SEATED", "NOTHING_TO_CHANGE",
      "TRANSFER_PENDING", "CASH_OUT_PENDING", "BUY_IN_BELOW_PREVIOUS_STACK", "ALREADY_SEATED"}
 )  # fmt: skip
@@ -74,6 +74,8 @@ class Bot:
     errors: int = 0
     last_error: str = ""
     reconnects: int = 0
+    avoids: set[str] = field(default_factory=set)
+    """Tables to which it does not go."""
 
     async def live(self) -> None:
         """Play until cancelled."""
@@ -120,12 +122,19 @@ class Bot:
                     self.floor.taken(self, "")
                     await self._sit(seat, table.config)
                 self.floor.taken(self, seat.table)
-                await _until_one_ends(self._play(seat), self._keep_seat(seat))
+                await _until_one_ends(*self._at_table(seat))
             finally:
                 self.seat = None
                 self.reconnects += seat.reconnects
                 if not seat.number:
                     self.floor.taken(self, "")
+
+    def _at_table(self, seat: Seat) -> list[Coroutine[None, None, None]]:
+        """What it does at a table; the first that ends ends the visit."""
+        return [self._play(seat), self._keep_seat(seat)]
+
+    async def _rest(self) -> None:
+        """How long it stays away from the table once it sits out."""
 
     async def _sit(self, seat: Seat, config: game_pb2.TableConfig) -> None:
         """Take a seat, with money from the fund where the account has too little."""
@@ -181,10 +190,11 @@ class Bot:
                 if seat.stack == 0 and not await self._rebuy(seat):
                     await seat.leave()
                     return
+                await self._rest()
                 await seat.sit_in()
                 await seat.until(lambda: not seat.number or not seat.me.sitting_out)
             except RelanceError as refusal:
-                if refusal.reason not in _EXPECTED:
+                if refusal.reason not in EXPECTED:
                     raise
                 self._failed(refusal)
                 await asyncio.sleep(0.5)
@@ -205,7 +215,7 @@ class Bot:
 
     def _failed(self, failure: RelanceError) -> None:
         self.last_error = failure.reason
-        if failure.reason in _EXPECTED:
+        if failure.reason in EXPECTED:
             self.refusals += 1
             return
         self.errors += 1
