@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import cached_property
 
-import grpc
-
 from relance.api.lobby.v1 import (
     houses_pb2_grpc,
     lobby_pb2_grpc,
@@ -13,8 +11,10 @@ from relance.api.lobby.v1 import (
     templates_pb2_grpc,
     waiting_pb2_grpc,
 )
+from relance.api.rake.v1 import rake_pb2_grpc
 from relance.api.table.v1 import table_pb2_grpc
 from relance.api.wallet.v1 import wallet_pb2_grpc
+from relance.transport import Tls, open_channel
 
 _OPTIONS = (
     # A connection that died without a word is noticed within half a minute.
@@ -32,9 +32,9 @@ _OPTIONS = (
 class Peer:
     """One process of the room: its channel and the stubs of the services that it may serve."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, tls: Tls | None) -> None:
         self.address = address
-        self.channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        self.channel = open_channel(address, tls, _OPTIONS)
 
     @cached_property
     def lobby(self) -> lobby_pb2_grpc.LobbyServiceAsyncStub:
@@ -72,21 +72,27 @@ class Peer:
     def ledger(self) -> wallet_pb2_grpc.LedgerServiceAsyncStub:
         return wallet_pb2_grpc.LedgerServiceStub(self.channel)
 
+    @cached_property
+    def rake(self) -> rake_pb2_grpc.RakeServiceAsyncStub:
+        return rake_pb2_grpc.RakeServiceStub(self.channel)
+
 
 class Channels:
     """A pool of peers: many players in one program need one connection a process, not one each.
 
-    The pool made by `connect` belongs to its room; one given to `connect` stays open for its other users.
+    The pool made by `connect` belongs to its room; one given to `connect` stays open for its other users. `tls`: how
+    all processes of the room are reached; None: in plaintext.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tls: Tls | None = None) -> None:
+        self._tls = tls
         self._peers: dict[str, Peer] = {}
 
     def peer(self, address: str) -> Peer:
         """The peer at host:port; connects on first use."""
         peer = self._peers.get(address)
         if peer is None:
-            peer = self._peers[address] = Peer(address)
+            peer = self._peers[address] = Peer(address, self._tls)
         return peer
 
     async def close(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import grpc
 from google.protobuf.message import Message
@@ -47,7 +47,8 @@ class Connection:
         self.timeout = timeout
         self.patience = patience
         self.lobby = Fixed(lobby)
-        self.wallet = Wallet(self)
+        self.wallet = Named(self, "wallet")
+        self.rake = Named(self, "rake")
         self.tables = AnyTable(self)
         self._room: lobby_pb2.Room | None = None
         self._stale = False
@@ -106,17 +107,19 @@ class Fixed:
         """It stays where it was said to be."""
 
 
-class Wallet:
-    """The wallet, as the lobby tells."""
+class Named:
+    """The wallet or the rake service, as the lobby tells."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, service: Literal["wallet", "rake"]) -> None:
         self._connection = connection
+        self._service = service
 
     async def address(self) -> str:
-        address = (await self._connection.room()).wallet_address
+        room = await self._connection.room()
+        address = room.wallet_address if self._service == "wallet" else room.rake_address
         if not address:
             self._connection.look_again()
-            raise Unavailable("UNAVAILABLE", "the lobby does not know where the wallet is")
+            raise Unavailable("UNAVAILABLE", f"the lobby does not know where the {self._service} is")
         return address
 
     def moved(self, address: str = "") -> None:

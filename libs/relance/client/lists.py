@@ -31,13 +31,17 @@ class _Call(AsyncIterable[Answer_co], Protocol[Answer_co]):
 _RESUMABLE = RETRIABLE | {"SLOW_WATCHER", "CANCELLED", "INTERNAL", "UNKNOWN"}
 
 
+# Told of each connection that was lost or could not be made, before the next is tried.
+Lost = Callable[[RelanceError], None]
+
+
 async def tables(
-    connection: Connection, credentials: Credentials, filter: str
+    connection: Connection, credentials: Credentials, filter: str, lost: Lost | None = None
 ) -> AsyncGenerator[dict[str, lobby_pb2.Table], None]:
     """The tables that the filter lets through, by name, each time that something has changed."""
     known: dict[str, lobby_pb2.Table] = {}
     request = lobby_pb2.WatchTablesRequest(filter=filter)
-    messages = _messages(connection, credentials, lambda peer, who: peer.lobby.WatchTables(request, metadata=who))
+    messages = _messages(connection, credentials, lambda peer, who: peer.lobby.WatchTables(request, metadata=who), lost)
     async for first, message in messages:
         if first:
             known = {}
@@ -48,11 +52,15 @@ async def tables(
             yield dict(known)
 
 
-async def offers(connection: Connection, credentials: Credentials) -> AsyncGenerator[waiting_pb2.Offer, None]:
+async def offers(
+    connection: Connection, credentials: Credentials, lost: Lost | None = None
+) -> AsyncGenerator[waiting_pb2.Offer, None]:
     """Offers that are new or changed, each change once."""
     known: dict[str, tuple[int, int]] = {}
     request = waiting_pb2.WatchOffersRequest()
-    messages = _messages(connection, credentials, lambda peer, who: peer.waiting.WatchOffers(request, metadata=who))
+    messages = _messages(
+        connection, credentials, lambda peer, who: peer.waiting.WatchOffers(request, metadata=who), lost
+    )
     async for _first, message in messages:
         offer = message.offer
         state = offer.state, offer.expire_time_us
@@ -65,6 +73,7 @@ async def _messages(
     connection: Connection,
     credentials: Credentials,
     open: Callable[[Peer, Metadata], _Call[M]],
+    lost: Lost | None,
 ) -> AsyncGenerator[tuple[bool, M], None]:
     """Messages of a stream of the lobby's, and whether each is the first of a connection.
 
@@ -93,4 +102,6 @@ async def _messages(
             continue
         if refusal.reason not in _RESUMABLE or time.monotonic() - alive_at > connection.patience:
             raise refusal
+        if lost is not None:
+            lost(refusal)
         await backoff.wait()

@@ -13,10 +13,12 @@ from relance.api.lobby.v1 import lobby_pb2
 from relance.api.table.v1 import table_pb2
 from relance.api.wallet.v1 import wallet_pb2
 from relance.client.backoff import Backoff
+from relance.client.club import Club
 from relance.client.connection import Connection, Method, Request, Response, TableProcess
 from relance.client.credentials import Credentials, bearer
 from relance.client.errors import RETRIABLE, RelanceError, from_rpc
 from relance.client.house_keeping import HouseKeeping
+from relance.client.limits import PlayerLimits
 from relance.client.names import (
     CURRENCIES,
     LIMITS,
@@ -27,6 +29,8 @@ from relance.client.names import (
     table_name,
 )
 from relance.client.private import PrivateTables
+from relance.client.rake import Rake
+from relance.client.waitlist import Waitlist
 
 # A read of the log that gets nowhere this often in a row gives up.
 _TRIES = 8
@@ -48,6 +52,26 @@ class Operator:
     def private(self) -> PrivateTables:
         """Who may sit at private tables."""
         return PrivateTables(self._connection, self._credentials)
+
+    @property
+    def club(self) -> Club:
+        """Credits and passes of players."""
+        return Club(self._connection, self._credentials)
+
+    @property
+    def limits(self) -> PlayerLimits:
+        """Limits and exclusions of players."""
+        return PlayerLimits(self._connection, self._credentials)
+
+    @property
+    def rake(self) -> Rake:
+        """Schedules, reports, and collections that people have looked at."""
+        return Rake(self._connection, self._credentials)
+
+    @property
+    def waitlist(self) -> Waitlist:
+        """Who waits for a seat: `waits(table)`. Roles viewer, floor."""
+        return Waitlist(self._connection, self._credentials)
 
     async def open_table(
         self,
@@ -189,17 +213,41 @@ class Operator:
         return (await self._at(name, lambda peer: peer.admin.RecordRuling, request)).version
 
     async def report_dealing_fault(
-        self, table: str | lobby_pb2.Table, fault: events_pb2.DealingFault.ValueType, seat: int = 0
+        self,
+        table: str | lobby_pb2.Table,
+        fault: events_pb2.DealingFault.ValueType,
+        seat: int = 0,
+        *,
+        keep: bool = False,
     ) -> int:
-        """Report a dealing fault (F1-F6). Role floor."""
+        """Report a dealing fault (F1-F6). `keep`: the owner keeps the exposed card, where they may (F1). Role floor."""
         name = table_name(table)
-        request = table_pb2.ReportDealingFaultRequest(table=name, request_id=uuid.uuid4().hex, fault=fault, seat=seat)
+        request = table_pb2.ReportDealingFaultRequest(
+            table=name, request_id=uuid.uuid4().hex, fault=fault, seat=seat, keep=keep
+        )
         return (await self._at(name, lambda peer: peer.admin.ReportDealingFault, request)).version
 
     async def table(self, table: str | lobby_pb2.Table) -> table_pb2.TableView:
         """A table as the operator may see it."""
         name = table_name(table)
         return await self._at(name, lambda peer: peer.table.GetTable, table_pb2.GetTableRequest(table=name))
+
+    async def processes(self, *, tables: bool = False) -> list[table_pb2.TableProcess]:
+        """The table processes that live; with the tables that each runs. Roles viewer, floor, auditor."""
+        request = table_pb2.ListProcessesRequest(tables=tables)
+        answer = await self._connection.call(
+            self._connection.tables, lambda peer: peer.admin.ListProcesses, request, self._credentials
+        )
+        return list(answer.processes)
+
+    async def hand_over(self, table: str | lobby_pb2.Table, process: str) -> table_pb2.HandOverTableResponse:
+        """Have another process, by id or address, run a table once its hand is over. Role floor.
+
+        Waits for as long as the room's patience. Raises PROCESS_NOT_FOUND.
+        """
+        name = table_name(table)
+        request = table_pb2.HandOverTableRequest(table=name, process=process)
+        return await self._at(name, lambda peer: peer.admin.HandOverTable, request)
 
     async def list_heads(self, tables: Iterable[str] = ()) -> dict[str, int]:
         """Versions of the last events, by table id; of all tables, closed ones too, unless some are named."""

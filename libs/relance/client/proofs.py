@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from relance.api.events.v1 import events_pb2
+from relance.client.applying import cards
 from relance.client.events import Event
-from relance.client.view import cards
 
 DIGEST_BYTES = 32
 SALT_BYTES = 16

@@ -14,33 +14,48 @@ from relance.api.table.v1 import table_pb2
 from relance.api.wallet.v1 import wallet_pb2
 from relance.client import lists
 from relance.client.channels import Channels
+from relance.client.club import Club
 from relance.client.connection import Connection, Method, Request, Response, TableProcess
 from relance.client.credentials import Anonymous, Credentials, GivenToken, PlayerCredentials, bearer
 from relance.client.errors import from_rpc
 from relance.client.events import Event, event_of
+from relance.client.limits import PlayerLimits
 from relance.client.names import CURRENCIES, CurrencyName, plain_id, player_name, table_name
 from relance.client.operator import Operator
 from relance.client.private import PrivateTables
+from relance.client.rake import Rake
 from relance.client.seat import Seat
 from relance.client.stream import Watch
 from relance.client.waitlist import Waitlist
+from relance.transport import Tls
 
 
-def connect(lobby: str, *, channels: Channels | None = None, timeout: float = 10.0, patience: float = 60.0) -> Room:
+def connect(
+    lobby: str,
+    *,
+    tls: Tls | None = None,
+    channels: Channels | None = None,
+    timeout: float = 10.0,
+    patience: float = 60.0,
+) -> Room:
     """A room by the address (host:port) of its lobby; connects on first use. `async with` closes what it opened.
 
-    `channels`: connections shared with other rooms of this program. `timeout`: seconds for one try of a call.
+    `tls`: authorities to believe, and the client's own certificate where the room asks for one; None: plaintext.
+    `channels`: connections shared with other rooms of this program, with TLS of their own. `timeout`: seconds for one
+    try of a call.
     `patience`: seconds for which calls and streams try to get through a server that is away.
     """
-    return Room(lobby, channels, timeout, patience)
+    return Room(lobby, channels, timeout, patience, tls)
 
 
 class Room:
     """One player's (or nobody's) way into a room. Methods raise RelanceError."""
 
-    def __init__(self, lobby: str, channels: Channels | None, timeout: float, patience: float) -> None:
+    def __init__(
+        self, lobby: str, channels: Channels | None, timeout: float, patience: float, tls: Tls | None = None
+    ) -> None:
         self._own = channels is None
-        self._connection = Connection(lobby, channels or Channels(), timeout, patience)
+        self._connection = Connection(lobby, channels or Channels(tls), timeout, patience)
         self._credentials: Credentials = PlayerCredentials(self._sign_in, self._renew)
         self._anonymous = Anonymous()
 
@@ -101,12 +116,20 @@ class Room:
                 break
         return tables
 
-    def watch_tables(self, filter: str = "") -> AsyncGenerator[dict[str, lobby_pb2.Table], None]:
+    async def listed(self, table: str | lobby_pb2.Table) -> lobby_pb2.Table:
+        """A table as the lobby lists it, with the address of its process. Raises TABLE_NOT_FOUND."""
+        request = lobby_pb2.GetTableRequest(table=table_name(table))
+        return await self._lobby(lambda peer: peer.lobby.GetTable, request)
+
+    def watch_tables(
+        self, filter: str = "", *, lost: lists.Lost | None = None
+    ) -> AsyncGenerator[dict[str, lobby_pb2.Table], None]:
         """The tables that a filter lets through, by name, now and whenever something has changed.
 
-        Tables come without their address; statistics move with each hand.
+        Tables come without their address; statistics move with each hand. `lost`: called with what went wrong each
+        time that the connection is lost, before the next is tried; raised is only what no patience helps.
         """
-        return lists.tables(self._connection, self._credentials, filter)
+        return lists.tables(self._connection, self._credentials, filter, lost)
 
     @property
     def waitlist(self) -> Waitlist:
@@ -117,6 +140,21 @@ class Room:
     def private(self) -> PrivateTables:
         """Private tables."""
         return PrivateTables(self._connection, self._credentials)
+
+    @property
+    def club(self) -> Club:
+        """The player's credits and passes."""
+        return Club(self._connection, self._credentials)
+
+    @property
+    def limits(self) -> PlayerLimits:
+        """What the player holds themselves back with."""
+        return PlayerLimits(self._connection, self._credentials)
+
+    @property
+    def rake(self) -> Rake:
+        """What hands cost."""
+        return Rake(self._connection, self._credentials)
 
     async def change_password(self, old: str, new: str) -> None:
         """Another password. Raises SIGN_IN_REFUSED where the old one is wrong, TOO_MANY_REQUESTS."""

@@ -14,6 +14,7 @@ import structlog
 
 from relance.api.events.v1 import events_pb2
 from relance.api.table.v1 import table_pb2
+from relance.client import wishes
 from relance.client.backoff import Backoff
 from relance.client.channels import Peer
 from relance.client.connection import Connection, TableProcess
@@ -49,6 +50,8 @@ class TableStream(Generic[Call]):
         self.notices: deque[table_pb2.Notice] = deque(maxlen=50)
         self.talk: deque[table_pb2.ChatMessage] = deque(maxlen=100)
         """What was said at the table, oldest first."""
+        self.preferences = wishes.usual()
+        """How the player's seat plays by itself; without a seat as a new one would."""
         #: Every card seen, checked against what the room committed to before the deal (PROOFS.md).
         self.proofs = Proofs()
         self._connection = connection
@@ -192,6 +195,7 @@ class TableStream(Generic[Call]):
 
     def _welcomed(self, welcome: table_pb2.Welcome) -> None:
         self.server_version = welcome.server_version
+        self.preferences = welcome.preferences if welcome.HasField("preferences") else wishes.usual()
         self._live = True
         if self.version in {0, welcome.view.version}:
             self._live_view.replace(welcome.view)
@@ -223,6 +227,8 @@ class TableStream(Generic[Call]):
         if raw.version != self.version + 1:
             self._missed(raw.version)
         self._live_view.apply(raw)
+        if raw.WhichOneof("payload") in wishes.KINDS:
+            wishes.follow(self.preferences, raw, self.player)
         if raw.WhichOneof("payload") in KINDS:
             self._prove(event_of(raw))
         if self._readers or self._listens(raw):

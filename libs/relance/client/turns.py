@@ -118,9 +118,11 @@ class Turn:
         self.open = False
 
     async def fold(self) -> int:
+        """Give the hand up."""
         return await self.act(ACTION_KIND_FOLD)
 
     async def check(self) -> int:
+        """Bet nothing, where nothing is owed."""
         return await self.act(ACTION_KIND_CHECK)
 
     async def call(self) -> int:

@@ -46,19 +46,19 @@ class Waitlist:
         request = waiting_pb2.LeaveWaitlistRequest(wait=wait if isinstance(wait, str) else wait.name)
         await self._call(lambda peer: peer.waiting.LeaveWaitlist, request)
 
-    async def waits(self) -> list[waiting_pb2.Wait]:
-        """The player's places, the oldest first."""
-        answer = await self._call(lambda peer: peer.waiting.ListWaitlist, waiting_pb2.ListWaitlistRequest())
-        return list(answer.waits)
+    async def waits(self, table: str | lobby_pb2.Table = "") -> list[waiting_pb2.Wait]:
+        """The player's places, the oldest first; for operators (viewer, floor) those on the list of a table."""
+        request = waiting_pb2.ListWaitlistRequest(table=table_name(table) if table else "")
+        return list((await self._call(lambda peer: peer.waiting.ListWaitlist, request)).waits)
 
     async def offers(self) -> list[waiting_pb2.Offer]:
         """Offers that are not over."""
         answer = await self._call(lambda peer: peer.waiting.ListOffers, waiting_pb2.ListOffersRequest())
         return list(answer.offers)
 
-    def watch(self) -> AsyncGenerator[waiting_pb2.Offer, None]:
-        """Offers as they come and change, for as long as one iterates."""
-        return lists.offers(self._connection, self._credentials)
+    def watch(self, *, lost: lists.Lost | None = None) -> AsyncGenerator[waiting_pb2.Offer, None]:
+        """Offers as they come and change, for as long as one iterates. `lost`: as of `Room.watch_tables`."""
+        return lists.offers(self._connection, self._credentials, lost)
 
     async def accept(self, offer: str | waiting_pb2.Offer) -> waiting_pb2.Offer:
         """Take an offered seat: it is held a while longer for the buy-in. Raises OFFER_OVER."""
