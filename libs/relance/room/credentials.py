@@ -2,6 +2,7 @@
 
     lobby/ table/ wallet/ rake/   database-url, nats-url, signing.pem, signing-kid; the lobby: player.pem, player-kid
     migrate/                      database-url of the owner, for migrations and logins
+    audit/                        database-url of the role that may only read
     logins/                       a password a database role
     postgres/, nats/              what servers of our own are started with
     keyring/                      keyring.json: public keys, no secret
@@ -63,6 +64,7 @@ def make(folder: Path, servers: Servers, retired: Collection[str] = ()) -> list[
         raise RoomError("the database URL must name the owner: postgresql://owner@host:5432/relance")
     password = owner.password or _secret(folder / "postgres" / "password")
     _write(folder / "migrate" / "database-url", with_login(servers.database_url, owner.username, password))
+    _write(folder / "audit" / "database-url", with_login(servers.database_url, AUDIT_ROLE, passwords[AUDIT_ROLE]))
     for service in SERVICES:
         url = with_login(servers.database_url, f"relance_{service}", passwords[f"relance_{service}"])
         _write(folder / service / "database-url", url)
