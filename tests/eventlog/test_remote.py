@@ -40,14 +40,14 @@ async def address() -> AsyncIterator[str]:
 
 
 async def test_a_table_that_is_not_there_has_no_events_and_is_not_asked_for_again(address: str) -> None:
-    log = RemoteLog([address], lambda: (), max_answer_bytes=65536)
+    log = RemoteLog([address], grpc.aio.insecure_channel, lambda: (), max_answer_bytes=65536)
     assert [event.version for event in await log.read("t-1", 0, 10)] == [1, 2]
     assert await log.read("t-none", 0, 10) == []
     await log.close()
 
 
 async def test_a_process_that_does_not_answer_is_no_answer() -> None:
-    log = RemoteLog(["127.0.0.1:1"], lambda: (), max_answer_bytes=65536)
+    log = RemoteLog(["127.0.0.1:1"], grpc.aio.insecure_channel, lambda: (), max_answer_bytes=65536)
     with pytest.raises(Unavailable):
         await log.read("t-1", 0, 10)
     await log.close()

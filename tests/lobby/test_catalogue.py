@@ -199,7 +199,9 @@ async def test_the_room_is_found_through_the_lobby_without_a_token(room: Room) -
 async def test_a_process_that_was_only_heard_of_is_forgotten_when_it_does_not_answer(
     keys: Keys, table_process: TableProcess
 ) -> None:
-    tables = TableProcesses([table_process.address], ServiceToken(keys.service, "lobby"), SystemClock())
+    tables = TableProcesses(
+        [table_process.address], grpc.aio.insecure_channel, ServiceToken(keys.service, "lobby"), SystemClock()
+    )
     alive, table_process.address = table_process.address, f"127.0.0.1:{free_port()}"
     assert await tables.locate(["t1"]) == {"t1": table_process.address}
     assert tables.answering() == sorted([alive, table_process.address])

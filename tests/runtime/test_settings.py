@@ -17,6 +17,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def test_settings_come_from_variables_and_have_defaults(environment: pytest.MonkeyPatch) -> None:
     environment.setenv("RELANCE_TABLE_ADDRESSES", "table-1:7003, table-2:7003")
     environment.setenv("RELANCE_METRICS", "")
+    environment.setenv("RELANCE_PLAINTEXT", "allow")
     settings = load(ServiceSettings)
     assert settings.table_addresses == ("table-1:7003", "table-2:7003")
     assert (settings.listen, settings.metrics, settings.drain_timeout) == ("127.0.0.1:0", "", 15.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeAlias, TypeVar
 
 import grpc
@@ -17,6 +17,7 @@ log = structlog.get_logger("relance.eventlog")
 T = TypeVar("T")
 
 Metadata: TypeAlias = Callable[[], tuple[tuple[str, str], ...]]
+Open: TypeAlias = Callable[[str, Sequence[tuple[str, int]]], grpc.aio.Channel]
 
 _TIMEOUT = 30.0
 
@@ -24,10 +25,13 @@ _TIMEOUT = 30.0
 class RemoteLog:
     """Tables' events by gRPC. The process that answered last is asked first.
 
-    `metadata`: that of each call, with a service's token. `max_answer_bytes`: largest message that is taken.
+    `open_channel(address, options)` makes a channel. `metadata`: that of each call, with a service's token.
+    `max_answer_bytes`: largest message that is taken.
     """
 
-    def __init__(self, addresses: Iterable[str], metadata: Metadata, *, max_answer_bytes: int) -> None:
+    def __init__(
+        self, addresses: Iterable[str], open_channel: Open, metadata: Metadata, *, max_answer_bytes: int
+    ) -> None:
         self._metadata = metadata
         options = [
             ("grpc.keepalive_time_ms", 20_000),
@@ -36,7 +40,7 @@ class RemoteLog:
             ("grpc.initial_reconnect_backoff_ms", 200),
             ("grpc.max_reconnect_backoff_ms", 2_000),
         ]
-        self._channels = [grpc.aio.insecure_channel(address, options=options) for address in addresses]
+        self._channels = [open_channel(address, options) for address in addresses]
 
     async def heads(self) -> dict[str, int]:
         """Version of each table's last event. Raises Unavailable."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from prometheus_client import Counter, Gauge, Histogram, start_http_server
+from prometheus_client import REGISTRY, Counter, Gauge, Histogram, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from relance.transport import Tls
 
 HANDLED = Counter("relance_grpc_handled_total", "RPCs that ended, by gRPC code.", ["method", "code"])
 SECONDS = Histogram(
@@ -15,6 +20,40 @@ SECONDS = Histogram(
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
 OPEN = Gauge("relance_grpc_open", "RPCs that run now.", ["method"])
+
+
+class _Certificates(Collector):
+    """What the certificates of this process's servers are worth, at the time when somebody asks."""
+
+    def __init__(self) -> None:
+        self.watched: Tls | None = None
+
+    def describe(self) -> Iterable[Metric]:
+        """The metrics, without their values."""
+        return self._metrics(0.0, 0, 0)
+
+    def collect(self) -> Iterable[Metric]:
+        """The metrics; nothing where there is no TLS."""
+        if self.watched is None:
+            return ()
+        self.watched.current()  # files that have changed are told of although nobody connects
+        return self._metrics(self.watched.expires, self.watched.reads, self.watched.refused)
+
+    def _metrics(self, expires: float, reads: int, refused: int) -> Iterable[Metric]:
+        return (
+            GaugeMetricFamily("relance_tls_expires_seconds", "End of the certificate in use, since 1970.", expires),
+            CounterMetricFamily("relance_tls_reads", "Reads of usable certificates.", reads),
+            CounterMetricFamily("relance_tls_refused", "Changed files of no use: the old ones held.", refused),
+        )
+
+
+_certificates = _Certificates()
+REGISTRY.register(_certificates)
+
+
+def watch_certificate(tls: Tls) -> None:
+    """Tell of this process's certificate from now on."""
+    _certificates.watched = tls
 
 
 @contextmanager

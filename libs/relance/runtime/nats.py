@@ -10,6 +10,8 @@ import nats.errors
 import structlog
 from nats.aio.client import Client
 
+from relance.transport import Tls
+
 log = structlog.get_logger(__name__)
 
 OnConnect = Callable[[Client], Awaitable[None]]
@@ -38,8 +40,11 @@ class Link:
 
 
 @asynccontextmanager
-async def link(url: str, *, name: str, on_connect: OnConnect | None = None) -> AsyncIterator[Link]:
-    """Connect in the background and stay connected until the context ends.
+async def link(
+    url: str, *, name: str, tls: Tls | None = None, on_connect: OnConnect | None = None
+) -> AsyncIterator[Link]:
+    """Connect in the background and stay connected until the context ends. With `tls` each connection, the first and
+    every one after it, uses the certificates that its files hold then.
 
     `on_connect` is awaited after the first connection and after each reconnection: streams and consumers are made
     there, for a NATS that was wiped has none. When it fails it is tried again.
@@ -59,7 +64,7 @@ async def link(url: str, *, name: str, on_connect: OnConnect | None = None) -> A
         log.debug("nats error", error=type(error).__name__)
 
     async def stay() -> None:
-        await _connect(made.client, url, name, up=up, down=down, failed=failed)
+        await _connect(made.client, url, name, tls, up=up, down=down, failed=failed)
         await up()
         while True:
             await changed.wait()
@@ -78,11 +83,14 @@ async def link(url: str, *, name: str, on_connect: OnConnect | None = None) -> A
             await _close(made.client)
 
 
-async def _connect(client: Client, url: str, name: str, *, up: OnChange, down: OnChange, failed: OnError) -> None:
+async def _connect(
+    client: Client, url: str, name: str, tls: Tls | None, *, up: OnChange, down: OnChange, failed: OnError
+) -> None:
+    context = None if tls is None else tls.context()
     while True:
         try:
             await client.connect(
-                url, name=name, allow_reconnect=True, max_reconnect_attempts=-1, reconnect_time_wait=1,
+                url, name=name, tls=context, allow_reconnect=True, max_reconnect_attempts=-1, reconnect_time_wait=1,
                 connect_timeout=2, ping_interval=10, max_outstanding_pings=2,
                 reconnected_cb=up, disconnected_cb=down, error_cb=failed,
             )  # fmt: skip

@@ -27,6 +27,7 @@ from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 from grpc_reflection.v1alpha.reflection import aio as reflection_aio
 
+from relance.runtime import metrics, plaintext
 from relance.runtime.auth import KeyRing
 from relance.runtime.pipeline import Pipeline
 from relance.runtime.probes import Unlistenable, answer_probes
@@ -128,10 +129,7 @@ class Server:
         seen = [*self._dependent[1:], "grpc.health.v1.Health", reflection.SERVICE_NAME]
         self.add(reflection_pb2_grpc.add_ServerReflectionServicer_to_server, reflection_aio.ReflectionServicer(seen))
         host, _, _ = self._settings.listen.rpartition(":")
-        try:
-            port = self._server.add_insecure_port(self._settings.listen)
-        except RuntimeError as error:
-            raise ListenError(f"cannot listen on {self._settings.listen}: the port is taken or not allowed") from error
+        port = self._listen()
         await self._server.start()
         reachable = socket.gethostname() if host in {"0.0.0.0", "[::]"} else host
         self.address = self._settings.advertise or f"{reachable}:{port}"
@@ -146,6 +144,17 @@ class Server:
             _write(self._settings.address_file, self.address)
         log.info("serving", address=self.address, ready=self._ready)
         return self.address
+
+    def _listen(self) -> int:
+        settings = self._settings
+        if settings.tls is None:
+            open_ = plaintext.listening("LISTEN", settings.listen)
+            if open_ and settings.plaintext != "allow":
+                raise ListenError(f"{open_[0]}; or set RELANCE_PLAINTEXT=allow")
+            return _bound(settings.listen, self._server.add_insecure_port)
+        metrics.watch_certificate(settings.tls)
+        credentials = settings.tls.server_credentials(ask_clients=settings.asks_clients)
+        return _bound(settings.listen, lambda address: self._server.add_secure_port(address, credentials))
 
     async def check(self) -> bool:
         """Ask every check now and set readiness by the answers."""
@@ -207,6 +216,13 @@ class _Registrar:
 
     def add_generic_rpc_handlers(self, _handlers: object) -> None:
         """The same handlers in their older form."""
+
+
+def _bound(address: str, add: Callable[[str], int]) -> int:
+    try:
+        return add(address)
+    except RuntimeError as error:
+        raise ListenError(f"cannot listen on {address}: the port is taken or not allowed") from error
 
 
 def _is_unimplemented(handler: grpc.RpcMethodHandler[Any, Any]) -> bool:

@@ -25,6 +25,7 @@ from relance.runtime.auth import KeyRingError
 from relance.runtime.database import UnfitDatabase
 from relance.runtime.server import ListenError
 from relance.runtime.settings import MigrateSettings, ServiceSettings, SettingsError, load
+from relance.transport import TlsError, tracing
 
 log = structlog.get_logger(__name__)
 
@@ -35,6 +36,7 @@ UNUSABLE = 2
 _UNUSABLE = (
     KeyRingError,
     ListenError,
+    TlsError,
     UnfitDatabase,
     migrations.MigrationError,
     # The server lacks the role, the database or the schema: somebody has to migrate, or to mend the settings.
@@ -62,12 +64,16 @@ def command_line(
         loaded = _load(settings)
         logging.configure(style=loaded.log_format, level=loaded.log_level)
         structlog.contextvars.bind_contextvars(service=name, instance=loaded.instance)
-        sys.exit(run(lambda stop: serve(loaded, stop), drain_timeout=loaded.drain_timeout))
+        _warn(loaded)
+        with tracing.traced(f"relance-{name}"):
+            code = run(lambda stop: serve(loaded, stop), drain_timeout=loaded.drain_timeout)
+        sys.exit(code)
 
     @group.command("migrate", help="Bring the schema to this version; RELANCE_MIGRATE_URL is an owner's URL.")
     def migrate_command() -> None:
         loaded = _load(MigrateSettings)
         logging.configure(style=loaded.log_format, level=loaded.log_level)
+        _warn(loaded)
         sys.exit(run(lambda stop: _migrate(loaded.migrate_url.get_secret_value(), packages), drain_timeout=5))
 
     return group
@@ -135,6 +141,13 @@ async def _awaited(work: Awaitable[None]) -> None:
 async def _migrate(url: str, packages: Sequence[str]) -> None:
     for package in packages:
         await migrations.migrate(url, package)
+
+
+def _warn(settings: ServiceSettings | MigrateSettings) -> None:
+    for line in settings.in_the_open():
+        log.warning(
+            "PLAINTEXT OVER A NETWORK, as RELANCE_PLAINTEXT=allow says: everybody on the way may read", what=line
+        )
 
 
 def _load(kind: type[Any]) -> Any:

@@ -79,9 +79,11 @@ async def started(
         pool = await stack.enter_async_context(
             database.pool(settings.database_url.get_secret_value(), name="relance-lobby", max_size=_POOL_SIZE)
         )
-        nats = await stack.enter_async_context(link(settings.nats_url.get_secret_value(), name="relance-lobby"))
+        nats = await stack.enter_async_context(
+            link(settings.nats_url.get_secret_value(), name="relance-lobby", tls=settings.nats_tls)
+        )
         passwords = await stack.enter_async_context(Passwords() if hasher is None else Passwords(hasher))
-        tables = TableProcesses(settings.table_addresses, token, clock)
+        tables = TableProcesses(settings.table_addresses, settings.open_channel, token, clock)
         stack.push_async_callback(tables.close)
         commands = TableCommands(tables, token)
         throttle = Throttle(pool, clock)

@@ -20,6 +20,7 @@ from relance.eventlog.remote import read_all
 from relance.runtime.auth import ServiceToken
 from relance.runtime.clock import Clock
 from relance.runtime.server import MAX_ANSWER_BYTES, READINESS
+from relance.transport import Open
 
 log = structlog.get_logger(__name__)
 
@@ -45,7 +46,8 @@ _OPTIONS = [
 class TableProcesses:
     """Connections to the table processes: those of the settings, and those that Locate names."""
 
-    def __init__(self, addresses: Iterable[str], token: ServiceToken, clock: Clock) -> None:
+    def __init__(self, addresses: Iterable[str], open_channel: Open, token: ServiceToken, clock: Clock) -> None:
+        self._open = open_channel
         self._token, self._clock = token, clock
         self._channels: dict[str, grpc.aio.Channel] = {}
         self._answering: set[str] = set()
@@ -114,7 +116,7 @@ class TableProcesses:
         """The connection to host:port, made once."""
         channel = self._channels.get(address)
         if channel is None:
-            channel = self._channels[address] = grpc.aio.insecure_channel(address, options=_OPTIONS)
+            channel = self._channels[address] = self._open(address, _OPTIONS)
         return channel
 
     async def close(self) -> None:

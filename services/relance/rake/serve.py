@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-import grpc
 import structlog
 
 from relance.api.rake.v1 import rake_pb2_grpc
@@ -46,10 +45,14 @@ async def started(settings: RakeSettings, clock: Clock) -> AsyncIterator[Server]
         pool = await stack.enter_async_context(
             database.pool(settings.database_url.get_secret_value(), name="relance-rake", max_size=_POOL_SIZE)
         )
-        nats = await stack.enter_async_context(link(settings.nats_url.get_secret_value(), name="relance-rake"))
-        source = RemoteLog(settings.table_addresses, token.metadata, max_answer_bytes=MAX_ANSWER_BYTES)
+        nats = await stack.enter_async_context(
+            link(settings.nats_url.get_secret_value(), name="relance-rake", tls=settings.nats_tls)
+        )
+        source = RemoteLog(
+            settings.table_addresses, settings.open_channel, token.metadata, max_answer_bytes=MAX_ANSWER_BYTES
+        )
         stack.push_async_callback(source.close)
-        channel = await stack.enter_async_context(grpc.aio.insecure_channel(settings.wallet_address, options=_CHANNEL))
+        channel = await stack.enter_async_context(settings.open_channel(settings.wallet_address, _CHANNEL))
         server = await stack.enter_async_context(
             Server(settings, keyring=keyring, checks={"database": lambda: database.answers(pool)})
         )

@@ -126,25 +126,27 @@ async def running(
     async with AsyncExitStack() as stack:
         events = await _opened(stack, settings, writer)
         nats_url = settings.nats_url.get_secret_value()
-        link = await stack.enter_async_context(nats.link(nats_url, name=f"table {settings.instance}"))
+        link = await stack.enter_async_context(
+            nats.link(nats_url, name=f"table {settings.instance}", tls=settings.nats_tls)
+        )
         publisher = Publisher(events, link.client, public_body)
         work.append(_published(link, publisher))
 
-        ledger = wallet_pb2_grpc.LedgerServiceStub(await _channel(stack, settings.wallet_address or NOWHERE))
+        ledger = wallet_pb2_grpc.LedgerServiceStub(await _channel(stack, settings, settings.wallet_address or NOWHERE))
         transfers = Transfers(ledger, token, clock, metrics)
         work.append(transfers.run())
 
         rake: Rake = keep_rake
         if settings.rake_address:
             schedules = Schedules(
-                rake_pb2_grpc.RakeServiceStub(await _channel(stack, settings.rake_address)), token, clock
+                rake_pb2_grpc.RakeServiceStub(await _channel(stack, settings, settings.rake_address)), token, clock
             )
             rake = schedules.newer
             work.append(schedules.run())
 
         protections: Protections = FreeProtections()
         if settings.lobby_address:
-            lobby = lobby_pb2_grpc.ProtectionServiceStub(await _channel(stack, settings.lobby_address))
+            lobby = lobby_pb2_grpc.ProtectionServiceStub(await _channel(stack, settings, settings.lobby_address))
             protections = LobbyProtections(lobby, token)
 
         host = Host(
@@ -191,8 +193,8 @@ def _talk(settings: TableSettings) -> AbstractAsyncContextManager[database.Pool]
     return database.pool(settings.database_url.get_secret_value(), name="table chat", max_size=2)
 
 
-async def _channel(stack: AsyncExitStack, address: str) -> grpc.aio.Channel:
-    return await stack.enter_async_context(grpc.aio.insecure_channel(address, options=CHANNEL_OPTIONS))
+async def _channel(stack: AsyncExitStack, settings: TableSettings, address: str) -> grpc.aio.Channel:
+    return await stack.enter_async_context(settings.open_channel(address, CHANNEL_OPTIONS))
 
 
 async def _published(link: nats.Link, publisher: Publisher) -> None:

@@ -52,7 +52,9 @@ async def started(settings: WalletSettings, clock: Clock | None = None) -> Async
     async with AsyncExitStack() as stack:
         stack.enter_context(metrics.exposed(settings.metrics))
         pool = await stack.enter_async_context(database.pool(url, name="relance-wallet", max_size=_POOL_SIZE))
-        nats = await stack.enter_async_context(link(settings.nats_url.get_secret_value(), name="relance-wallet"))
+        nats = await stack.enter_async_context(
+            link(settings.nats_url.get_secret_value(), name="relance-wallet", tls=settings.nats_tls)
+        )
         announcer = Announcer(nats.client)
 
         async def connect() -> asyncpg.Connection[asyncpg.Record]:
@@ -85,7 +87,9 @@ async def started(settings: WalletSettings, clock: Clock | None = None) -> Async
             working = [group.create_task(announcer.run()), group.create_task(ledger.failed())]
             if credits is not None:
                 token = ServiceToken(signer, "wallet")
-                source = RemoteLog(settings.table_addresses, token.metadata, max_answer_bytes=MAX_ANSWER_BYTES)
+                source = RemoteLog(
+                    settings.table_addresses, settings.open_channel, token.metadata, max_answer_bytes=MAX_ANSWER_BYTES
+                )
                 stack.push_async_callback(source.close)
                 winnings = Winnings(source)
                 follower = Follower(
