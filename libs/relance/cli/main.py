@@ -37,6 +37,7 @@ from relance.room.room import DRAIN_SECONDS, RoomOptions
 from relance.room.services import DATABASE, audit_url
 from relance.room.up import UpOptions
 from relance.room.up import up as run_up
+from relance.transport import TlsError, tracing
 
 OURS = 70
 
@@ -169,7 +170,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        cli.main(arguments, prog_name="relance", standalone_mode=False)
+        with tracing.traced("relance"):
+            cli.main(arguments, prog_name="relance", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as help_:
         click.echo(help_.format_message())
         sys.exit(2)
@@ -179,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail("stopped", 130)
     except click.ClickException as error:
         _fail(error.format_message(), error.exit_code)
-    except (RoomError, OSError, asyncpg.PostgresError) as error:
+    except (RoomError, TlsError, OSError, asyncpg.PostgresError) as error:
         _fail(str(error), 1)
     except Exception:  # the boundary of the process
         if "--debug" in arguments:

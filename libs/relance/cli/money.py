@@ -17,6 +17,7 @@ from relance.ops import statement as statement_
 from relance.ops.output import Out
 from relance.ops.source import PostgresSource
 from relance.room.folder import DataFolder
+from relance.transport import Tls
 
 currency_option = click.option(
     "--currency", type=click.Choice(["eur", "credit"]), default="eur", show_default=True, help="Of which account."
@@ -81,7 +82,10 @@ def rake() -> None:
 )
 @click.option("--since", type=Moment(), default=0, help="Hands that ended at or after this time.")
 @click.option("--until", type=Moment(), default=0, help="Hands that ended before this time.")
-@click.option("--address", help="The rake service of a room elsewhere, host:port; needs --token.")
+@click.option(
+    "--address",
+    help="The rake service of a room elsewhere, host:port, with TLS by RELANCE_TLS_CA, _CERT, _KEY; needs --token.",
+)
 @csv_option
 @room_options
 def report(
@@ -91,7 +95,8 @@ def report(
     """What was raked and what of it is on the house's account; by player: each one's share, for rakeback."""
     where = address or DataFolder(data).addresses()["rake"]
     given = Place(data, None if address is None else database_url, token).token()
-    rows = asyncio.run(rakes_.report(where, given, group, since, until))
+    tls = None if address is None else Tls.from_environment()
+    rows = asyncio.run(rakes_.report(where, given, group, since, until, tls))
     if as_csv:
         _write(rakes_.csv_rows(rows))
     else:

@@ -39,6 +39,7 @@ from relance.ops.steps import steps_of
 from relance.ops.viewer import AUDITOR, PUBLIC
 from relance.room.folder import OPERATOR_ROLES, DataFolder
 from relance.room.services import DATABASE, audit_url, operator_url
+from relance.transport import Tls
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 TOKEN_SECONDS = 600
@@ -68,6 +69,10 @@ class Place:
             raise NoAnswer("this needs the role relance_operator: give --operator-url")
         folder = DataFolder(self.data)
         return operator_url(folder, folder.addresses()[DATABASE])
+
+    def tls(self) -> Tls | None:
+        """How processes elsewhere are reached; those of a data folder are on this machine. Raises TlsError."""
+        return Tls.from_environment() if self.database_url else None
 
     def token(self) -> str:
         """A token of an operator; empty where there is none to have."""
@@ -171,7 +176,7 @@ def tables(names: tuple[str, ...], as_json: bool, **place: Any) -> None:
     """What runs where: owner, fence, version, lag of every follower, and tables that were stopped, with why."""
 
     async def work(source: PostgresSource, at: Place) -> None:
-        tables_.show(await tables_.table_lines(source, names, at.token()), Out(as_json=as_json))
+        tables_.show(await tables_.table_lines(source, names, at.token(), at.tls()), Out(as_json=as_json))
 
     run(work=work, **place)
 

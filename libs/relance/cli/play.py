@@ -9,13 +9,17 @@ from pathlib import Path
 
 import click
 
-from relance.client import RelanceError
+from relance.client import RelanceError, Tls
 from relance.room.folder import DataFolder
 from relance.room.processes import RoomError
 
 
 @click.command("play")
-@click.option("--lobby", metavar="HOST:PORT", help="Lobby of a room anywhere; else that of the room on --data.")
+@click.option(
+    "--lobby",
+    metavar="HOST:PORT",
+    help="Lobby of a room anywhere, with TLS by RELANCE_TLS_CA, _CERT, _KEY; else that of the room on --data.",
+)
 @click.option("--name", default="", help="Player's name.")
 @click.option(
     "--data", type=click.Path(path_type=Path, file_okay=False), default=Path("data"), show_default=True,
@@ -34,6 +38,7 @@ def play(lobby: str | None, name: str, data: Path, light: bool | None, letters: 
         raise RoomError("relance play needs a terminal")
     options = PlayOptions(
         lobby=address,
+        tls=Tls.from_environment() if lobby else None,
         name=name,
         password=os.environ.pop("RELANCE_PASSWORD", ""),
         light=light_background(os.environ) if light is None else light,

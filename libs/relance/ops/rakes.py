@@ -11,6 +11,7 @@ from relance.api.rake.v1 import rake_pb2, rake_pb2_grpc
 from relance.ops.errors import NoAnswer
 from relance.ops.output import Out
 from relance.ops.words import amount
+from relance.transport import Tls, open_channel
 
 GROUPS: Final = {
     "day": rake_pb2.REPORT_GROUP_DAY,
@@ -23,10 +24,12 @@ _SECONDS = 30.0
 _FIELDS = ("key", "currency", "hands", "pots", "rake", "collected", "mismatches")
 
 
-async def report(address: str, token: str, group: str, since: int, until: int) -> list[rake_pb2.ReportRow]:
+async def report(
+    address: str, token: str, group: str, since: int, until: int, tls: Tls | None = None
+) -> list[rake_pb2.ReportRow]:
     """The rows of a report. Raises NoAnswer."""
     request = rake_pb2.ReportRequest(group=GROUPS[group], since_us=since, until_us=until)
-    async with grpc.aio.insecure_channel(address) as channel:
+    async with open_channel(address, tls) as channel:
         stub = rake_pb2_grpc.RakeServiceStub(channel)
         try:
             answer = await stub.Report(request, timeout=_SECONDS, metadata=(("authorization", f"Bearer {token}"),))

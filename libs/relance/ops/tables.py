@@ -19,6 +19,7 @@ from relance.ops.states import state_at
 from relance.ops.words import amount, word
 from relance.poker import Table
 from relance.runtime.errors import from_call
+from relance.transport import Tls, open_channel
 
 PROBE_TIMEOUT = 2.0
 
@@ -46,11 +47,13 @@ class TableLine:
     """Events that each follower has not taken in yet."""
 
 
-async def table_lines(source: PostgresSource, names: Sequence[str] = (), token: str = "") -> list[TableLine]:
-    """All tables, or those named. With a token their owners are asked whether they stopped one."""
+async def table_lines(
+    source: PostgresSource, names: Sequence[str] = (), token: str = "", tls: Tls | None = None
+) -> list[TableLine]:
+    """All tables, or those named. With a token their owners are asked, by `tls`, whether they stopped one."""
     streams = await source.streams(names)
     followed = await positions(source.connection)
-    stopped = await _stopped(streams, token) if token else {}
+    stopped = await _stopped(streams, token, tls) if token else {}
     return [await _line(source, stream, followed, stopped.get(stream.stream, "")) for stream in streams]
 
 
@@ -112,22 +115,22 @@ def _why(table: Table) -> str:
     return "; ".join(part for part in (parked, pending) if part)
 
 
-async def _stopped(streams: Sequence[StreamInfo], token: str) -> dict[str, str]:
+async def _stopped(streams: Sequence[StreamInfo], token: str, tls: Tls | None) -> dict[str, str]:
     """Tables that their owner stopped after a fault, and what it says of it."""
     by_address: dict[str, list[str]] = {}
     for stream in streams:
         if stream.address:
             by_address.setdefault(stream.address, []).append(stream.stream)
     found: dict[str, str] = {}
-    for answers in await asyncio.gather(*(_ask(address, names, token) for address, names in by_address.items())):
+    for answers in await asyncio.gather(*(_ask(address, names, token, tls) for address, names in by_address.items())):
         found.update(answers)
     return found
 
 
-async def _ask(address: str, names: Sequence[str], token: str) -> Mapping[str, str]:
+async def _ask(address: str, names: Sequence[str], token: str, tls: Tls | None) -> Mapping[str, str]:
     found: dict[str, str] = {}
     metadata = (("authorization", f"Bearer {token}"),)
-    async with grpc.aio.insecure_channel(address) as channel:
+    async with open_channel(address, tls) as channel:
         stub = table_pb2_grpc.TableServiceStub(channel)
         for name in names:
             request = table_pb2.GetTableRequest(table=f"tables/{name}")

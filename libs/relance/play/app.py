@@ -9,7 +9,7 @@ from typing import ClassVar
 from textual.app import App
 from textual.binding import Binding, BindingType
 
-from relance.client import RelanceError, Room, connect
+from relance.client import RelanceError, Room, Tls, connect
 from relance.play.glyphs import SYMBOLS, Glyphs, currency_name, money
 from relance.play.refusals import line
 from relance.play.sign_in import SignInScreen
@@ -22,9 +22,10 @@ _FIRST_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class PlayOptions:
-    """lobby: host:port. name, password: signed in with at once where both are given. light: a light screen."""
+    """lobby: host:port; tls: how the room is reached, None: in plaintext. name, password: signed in with at once where both are given. light: a light screen."""
 
     lobby: str
+    tls: Tls | None = None
     name: str = ""
     password: str = field(default="", repr=False)
     light: bool = False
@@ -39,9 +40,9 @@ def light_background(environ: Mapping[str, str]) -> bool:
 
 async def play(options: PlayOptions) -> None:
     """Run the client until the player quits. Raises RelanceError where the lobby does not answer."""
-    async with connect(options.lobby, patience=_FIRST_SECONDS, timeout=_FIRST_SECONDS) as probe:
+    async with connect(options.lobby, tls=options.tls, patience=_FIRST_SECONDS, timeout=_FIRST_SECONDS) as probe:
         await probe.services()
-    async with connect(options.lobby) as room:
+    async with connect(options.lobby, tls=options.tls) as room:
         app = PlayApp(room, options)
         await app.run_async()
     if app.mistake is not None:
