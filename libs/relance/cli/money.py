@@ -84,7 +84,7 @@ def rake() -> None:
 @click.option("--until", type=Moment(), default=0, help="Hands that ended before this time.")
 @click.option(
     "--address",
-    help="The rake service of a room elsewhere, host:port, with TLS by RELANCE_TLS_CA, _CERT, _KEY; needs --token.",
+    help="The rake service of a room elsewhere, host:port; needs --token. TLS: RELANCE_TLS_CA …",
 )
 @csv_option
 @room_options

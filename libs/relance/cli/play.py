@@ -18,7 +18,7 @@ from relance.room.processes import RoomError
 @click.option(
     "--lobby",
     metavar="HOST:PORT",
-    help="Lobby of a room anywhere, with TLS by RELANCE_TLS_CA, _CERT, _KEY; else that of the room on --data.",
+    help="Lobby of a room elsewhere (TLS: RELANCE_TLS_CA …); else that on --data.",
 )
 @click.option("--name", default="", help="Player's name.")
 @click.option(

@@ -22,7 +22,9 @@ _FIRST_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class PlayOptions:
-    """lobby: host:port; tls: how the room is reached, None: in plaintext. name, password: signed in with at once where both are given. light: a light screen."""
+    """lobby: host:port; tls: how the room is reached, None: in plaintext. name, password: signed in with at once where
+    both are given. light: a light screen.
+    """
 
     lobby: str
     tls: Tls | None = None
