@@ -14,7 +14,7 @@ from relance.api.events.v1.events_pb2 import TableEvent
 from relance.api.table.v1 import table_pb2
 from relance.eventlog import MemoryLog
 from relance.eventlog.memory import MemoryStore
-from relance.poker import Rejected, Request, Seat, Table, Transfer, apply, initial
+from relance.poker import Rejected, Request, Seat, Table, Transfer
 from relance.poker.commands import Command, OpenTable, TransferAnswered
 from relance.poker.deck import VirtualDeck
 from relance.runtime.clock import SimulatedClock
@@ -220,13 +220,6 @@ class Simulation:
     def events(self) -> list[TableEvent]:
         """The whole log."""
         return self.loop.run_until_complete(self.log.read(TABLE))
-
-    def replayed(self) -> Table:
-        """The state that the log leads to."""
-        table = initial(TABLE)
-        for event in self.events():
-            apply(table, event)
-        return table
 
     def close(self) -> None:
         """End."""

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.table.simulated import Simulation
+from tests.table.checks import Replay
+from tests.table.simulated import TABLE, Simulation
 from tests.table.support import open_request
 
 from relance.api.common.v1 import game_pb2
-from relance.api.events.v1 import events_pb2 as pb
-from relance.api.events.v1.events_pb2 import TableEvent
 from relance.api.table.v1 import table_pb2
-from relance.poker import Table, apply, initial, prompt, ready_to_start
 from relance.poker import commands as cmd
+from relance.poker import prompt, ready_to_start
 from relance.poker.cards import NAMES
 from relance.poker.config import table_config
 from relance.table.actor import State
 
 PLAYERS = ("ann", "bob", "cid", "dan", "eve")
 HOUSES = ("moving", "dead", "club")
-ANSWERS = frozenset(
-    {
-        "timed_out", "checked", "called", "bet_made", "raised", "bring_in_posted", "protection_used",
-        "cards_discarded", "ante_posted",
-    }
-)  # fmt: skip
 
 
 def config_of(kind: str) -> game_pb2.TableConfig:
@@ -180,10 +171,9 @@ class OneTable(RuleBasedStateMachine):
         if not hasattr(self, "room"):
             return
         room = self.room
-        assert room.replayed() == room.table
-        history = room.events()
-        clocks_fire_once(history)
-        blinds_go_round(history)
+        replay = Replay(TABLE)
+        replay.see(room.events())
+        assert replay.table == room.table
         for player in PLAYERS:
             room.ask(player, cmd.LeaveSeat(player))
         room.pass_time(200)
@@ -192,66 +182,6 @@ class OneTable(RuleBasedStateMachine):
         assert not room.table.seats
         assert room.wallet.escrow == 0
         room.close()
-
-
-def clocks_fire_once(history: list[TableEvent]) -> None:
-    """C1: a prompt is answered by an action or by the clock, once, and the clock is never early."""
-    table = initial("t")
-    answered: set[tuple[int, int]] = set()
-    arose: dict[tuple[int, int], int] = {}
-    for event in history:
-        kind = event.WhichOneof("payload") or ""
-        asked = prompt(table)
-        if asked is not None and kind in ANSWERS and getattr(event, kind).seat == asked.seat:
-            turn = (asked.hand, asked.turn)
-            if kind == "timed_out":
-                waited = event.time_us - arose[turn]
-                assert waited >= asked.clock_ms * 1000 - 2, f"{event.version}: {waited} us of {asked.clock_ms} ms"
-                assert turn not in answered
-                answered.add(turn)
-            elif turn not in answered:
-                answered.add(turn)
-        apply(table, event)
-        asked = prompt(table)
-        if asked is not None:
-            arose.setdefault((asked.hand, asked.turn), event.time_us)
-
-
-def blinds_go_round(history: list[TableEvent]) -> None:
-    """S1-S5: nobody has the big blind twice running, nobody plays long without it, nobody comes in for nothing."""
-    table = initial("t")
-    last_big = ""
-    free: Counter[str] = Counter()
-    posts: dict[int, int] = {}
-    owes: set[str] = set()
-    for event in history:
-        kind = event.WhichOneof("payload") or ""
-        if kind == "hand_started":
-            owes = owing(table, event.hand_started)
-            posts = {}
-        elif kind == "blind_posted" and event.blind_posted.kind != pb.BLIND_KIND_DEAD:
-            posts[event.blind_posted.seat] = event.blind_posted.kind
-        elif kind == "hand_ended" and posts:
-            hand = table.hand
-            assert hand is not None
-            big = next((hand.players[hand.index[seat]] for seat, k in posts.items() if k == pb.BLIND_KIND_BIG), "")
-            assert not big or big != last_big, f"{event.version}: {big} has the big blind twice running"
-            last_big = big or last_big
-            paid = {hand.players[hand.index[seat]] for seat, k in posts.items() if k in (2, 4)}
-            assert owes <= paid, f"{event.version}: {owes - paid} came in for nothing"
-            for player in hand.players:
-                free[player] = 0 if player in paid else free[player] + 1
-                assert free[player] <= 10, f"{event.version}: {player} has not paid for {free[player]} hands"
-        apply(table, event)
-
-
-def owing(table: Table, started: pb.HandStarted) -> set[str]:
-    """Who is dealt in and owes an entry post or a missed big blind, where the game goes on without them (S4, S5)."""
-    seats = [table.seats[player.seat] for player in started.players]
-    ready = [seat for seat in seats if not (seat.entry or seat.missed_big)]
-    if table.last_dealt < 2 or len(ready) < 2:
-        return set()
-    return {seat.player for seat in seats if seat.entry or seat.missed_big}
 
 
 TestOneTable = OneTable.TestCase
