@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -42,6 +43,8 @@ async def pool(
 ) -> AsyncIterator[Pool]:
     """A pool of at most `max_size` connections, made when they are first needed: a server that is away does not fail
     here but where it is asked. Each new connection is checked as `check_server` says.
+
+    TLS is as `url` says: sslmode, sslrootcert, sslcert, sslkey. The files are read for each new connection.
     """
     made = await asyncpg.create_pool(
         url,
@@ -98,6 +101,9 @@ async def answers(pool: Pool, timeout: float = 2.0) -> bool:
     try:
         async with asyncio.timeout(timeout):
             await pool.fetchval("SELECT 1")
+    except ssl.SSLError as error:
+        log.error("the database's certificate does not do, or ours does not", text=str(error))
+        return False
     except OUTAGE as error:
         log.debug("database away", error=type(error).__name__)
         return False

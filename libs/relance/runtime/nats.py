@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -61,7 +62,10 @@ async def link(
         log.warning("nats away")
 
     async def failed(error: Exception) -> None:
-        log.debug("nats error", error=type(error).__name__)
+        if isinstance(error, ssl.SSLError):
+            log.error("the certificate of nats does not do, or ours does not", text=str(error))
+        else:
+            log.debug("nats error", error=type(error).__name__)
 
     async def stay() -> None:
         await _connect(made.client, url, name, tls, up=up, down=down, failed=failed)
