@@ -29,6 +29,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from relance.api.common.v1 import reason_pb2
 from relance.runtime.errors import Refused
+from relance.runtime.logging import REQUEST_ID_KEY, request_id
 
 PLAYER, VIEWER, FLOOR, CASHIER, AUDITOR, SERVICE = "player", "viewer", "floor", "cashier", "auditor", "service"
 ROLES = frozenset({PLAYER, VIEWER, FLOOR, CASHIER, AUDITOR, SERVICE})
@@ -255,14 +256,16 @@ class ServiceToken:
         self._token, self._renew_at = "", 0.0
 
     def metadata(self) -> tuple[tuple[str, str], ...]:
-        """Metadata for a call."""
+        """Metadata for a call: the token, and the id of the request that it is made for."""
         now = time.monotonic()
         if now >= self._renew_at:
             self._token, _ = self._signer.sign(
                 f"services/{self._service}", (SERVICE,), seconds=self._SECONDS, service=self._service
             )
             self._renew_at = now + self._SECONDS / 2
-        return (("authorization", "Bearer " + self._token),)
+        token = ("authorization", "Bearer " + self._token)
+        request = request_id.get()
+        return (token, (REQUEST_ID_KEY, request)) if request else (token,)
 
 
 _caller: ContextVar[Identity | None] = ContextVar("relance_caller", default=None)

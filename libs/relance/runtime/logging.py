@@ -1,24 +1,37 @@
 """The log: one event a line, JSON or for eyes, with the ids of what it is about and without secrets.
 
 Ids are bound once and stand in every line of the task: `structlog.contextvars.bind_contextvars(table=…, hand=…,
-player=…)`. The id of the request is bound by the server.
+player=…)`. The id of the request is bound by the server and goes along with the calls that the handling makes, so that
+the lines of all services about one request have the same; work that nobody asked for gives itself one (`request`).
 """
 
 from __future__ import annotations
 
 import logging
 import re
+import secrets
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import count
 from typing import Literal, TextIO
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from relance.transport import tracing
+
 HIDDEN = "(hidden)"
 
 request_id: ContextVar[str] = ContextVar("relance_request", default="")
 """Id of the request that this task serves; set by the server: cheaper than binding."""
+
+REQUEST_ID_KEY = "x-request-id"
+"""The metadata by which a request's id goes along with a call."""
+
+_PROCESS = secrets.token_hex(4)
+_numbers = count(1)
 
 _SECRET_WORDS = frozenset(
     {"token", "tokens", "password", "passwords", "secret", "secrets", "authorization"}
@@ -26,6 +39,21 @@ _SECRET_WORDS = frozenset(
 )
 # Tokens (three base64url parts) and the credentials of URLs, wherever they stand in a text.
 _SECRET_TEXT = re.compile(r"eyJ[\w-]{5,}\.[\w-]+\.[\w-]+|(?<=://)[^\s/@:]*:[^\s/@]+(?=@)")
+
+
+def new_request_id() -> str:
+    """An id that no other request of the room has."""
+    return f"{_PROCESS}-{next(_numbers):x}"
+
+
+@contextmanager
+def request(given: str = "") -> Iterator[str]:
+    """What the context does is one request, with the given id or a new one: in the log, and in the calls it makes."""
+    token = request_id.set(given or new_request_id())
+    try:
+        yield request_id.get()
+    finally:
+        request_id.reset(token)
 
 
 def configure(*, style: Literal["json", "console"] = "json", level: str = "info", output: TextIO | None = None) -> None:
@@ -64,6 +92,8 @@ def _add_request(_logger: WrappedLogger, _name: str, event: EventDict) -> EventD
     current = request_id.get()
     if current:
         event.setdefault("request", current)
+    if tracing.on() and (trace := tracing.trace_id()):
+        event.setdefault("trace", trace)
     return event
 
 

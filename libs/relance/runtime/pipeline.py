@@ -9,10 +9,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-import secrets
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine
 from functools import partial
-from itertools import count
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -24,17 +22,16 @@ from relance.api.common.v1 import reason_pb2
 from relance.runtime import auth, database, errors, metrics
 from relance.runtime.auth import Context, KeyRing
 from relance.runtime.errors import Refused
-from relance.runtime.logging import request_id
+from relance.runtime.logging import REQUEST_ID_KEY as REQUEST_ID_KEY  # noqa: PLC0414  whoever passes calls on asks here
+from relance.runtime.logging import new_request_id, request_id
+from relance.transport import tracing
 
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
-REQUEST_ID_KEY = "x-request-id"
-
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_PROCESS = secrets.token_hex(4)
-_numbers = count(1)
+_TRACE_PARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
 _kept: set[asyncio.Task[Any]] = set()
 
@@ -149,8 +146,9 @@ class Pipeline:
     async def _guarded(
         self, call: Callable[[], Awaitable[T]], context: Context, measured: _Measured, authenticate: bool
     ) -> T:
-        request, authorization = _read_metadata(context)
+        request, authorization, parent = _read_metadata(context)
         request_id.set(request)
+        span = tracing.serve(measured.method, parent, request) if tracing.on() and measured.counts else None
         measured.open.inc()
         code = "OK"
         # Counted, not kept as tasks: asking for the current task costs ten times as much.
@@ -184,6 +182,8 @@ class Pipeline:
         finally:
             measured.open.dec()
             measured.handled(code)
+            if span is not None:
+                tracing.end(span, code)
             self._running -= measured.counts
             if not self._running:
                 self._idle.set()
@@ -214,15 +214,20 @@ async def _abort(context: Context, refusal: errors.Refusal) -> None:
     )
 
 
-def _read_metadata(context: Context) -> tuple[str, str | bytes | None]:
-    """The request's id (the caller's, or a new one) and the authorization, in one pass: gRPC makes the pairs anew."""
-    request, authorization = "", None
+def _read_metadata(context: Context) -> tuple[str, str | bytes | None, str]:
+    """The request's id, the authorization and the caller's span, in one pass: gRPC makes the pairs anew.
+
+    The id is the caller's, or that of the trace that the caller is in, or a new one.
+    """
+    request, authorization, parent, trace = "", None, "", ""
     for key, value in context.invocation_metadata() or ():
         if key == "authorization":
             authorization = value
         elif key == REQUEST_ID_KEY and isinstance(value, str) and _REQUEST_ID.fullmatch(value):
             request = value
-    return request or f"{_PROCESS}-{next(_numbers):x}", authorization
+        elif key == tracing.KEY and isinstance(value, str) and (found := _TRACE_PARENT.fullmatch(value)):
+            parent, trace = value, found[1]
+    return request or trace or new_request_id(), authorization, parent
 
 
 def _decoding(
