@@ -9,7 +9,7 @@ from relance.eventlog.errors import Fenced, LogError, StreamExists, Unavailable,
 from relance.eventlog.follow import Follower, Source
 from relance.eventlog.memory import MemoryLog, MemoryStore
 from relance.eventlog.ownership import Heartbeat, Observer, Takeable
-from relance.eventlog.port import Appended, EventLog, Ownership, Snapshot, StreamInfo
+from relance.eventlog.port import Appended, EventLog, Load, Ownership, ProcessInfo, Snapshot, StreamInfo
 from relance.eventlog.postgres import PostgresLog
 from relance.eventlog.publish import Publisher
 
@@ -19,12 +19,14 @@ __all__ = [
     "Fenced",
     "Follower",
     "Heartbeat",
+    "Load",
     "LogError",
     "MemoryLog",
     "MemoryStore",
     "Observer",
     "Ownership",
     "PostgresLog",
+    "ProcessInfo",
     "Publisher",
     "Snapshot",
     "Source",

@@ -9,7 +9,17 @@ from dataclasses import dataclass, field
 
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.eventlog.errors import Fenced, StreamExists, Unavailable
-from relance.eventlog.port import Appended, Ownership, Silence, Snapshot, StreamInfo, check_append, check_name
+from relance.eventlog.port import (
+    Appended,
+    Load,
+    Ownership,
+    ProcessInfo,
+    Silence,
+    Snapshot,
+    StreamInfo,
+    check_append,
+    check_name,
+)
 
 
 @dataclass(slots=True)
@@ -32,7 +42,7 @@ class MemoryStore:
         self.streams: dict[str, _Stream] = {}
         self.snapshots: dict[str, dict[int, bytes]] = {}
         self.marks: dict[str, int] = {}
-        self.processes: dict[str, tuple[str, int]] = {}
+        self.processes: dict[str, ProcessInfo] = {}
         self.keep_every = keep_every
         self.connected = True
         self.changed: list[Callable[[bool], None]] = []
@@ -43,6 +53,10 @@ class MemoryStore:
             self.connected = connected
             for changed in list(self.changed):
                 changed(connected)
+
+    def address(self, process: str) -> str:
+        """Where a process is reached; '' for one without a row."""
+        return self.processes[process].address if process in self.processes else ""
 
     def check(self) -> None:
         """Raises Unavailable during an outage."""
@@ -158,7 +172,7 @@ class MemoryLog:
         """See EventLog."""
         self._store.check()
         return [
-            StreamInfo(name, len(row.bodies), row.fence, row.writer, self._store.processes.get(row.writer, ("", 0))[0])
+            StreamInfo(name, len(row.bodies), row.fence, row.writer, self._store.address(row.writer))
             for name, row in sorted(self._store.streams.items())
             if streams is None or name in streams
         ]
@@ -250,10 +264,12 @@ class MemoryBeats:
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
-    async def beat(self, process: str, address: str) -> None:
+    async def beat(self, process: str, address: str, load: Load | None = None) -> None:
         """See Beats."""
         self._store.check()
-        self._store.processes[process] = (address, self._store.processes.get(process, ("", 0))[1] + 1)
+        before = self._store.processes.get(process)
+        beat = 1 if before is None else before.beat + 1
+        self._store.processes[process] = ProcessInfo(process, address, beat, load)
 
     async def retire(self, process: str) -> None:
         """See Beats."""
@@ -263,13 +279,22 @@ class MemoryBeats:
     async def beats(self) -> dict[str, int]:
         """See Beats."""
         self._store.check()
-        return {process: beat for process, (_, beat) in self._store.processes.items()}
+        return {row.id: row.beat for row in self._store.processes.values()}
+
+    async def processes(self) -> list[ProcessInfo]:
+        """See Beats."""
+        self._store.check()
+        return [row for _, row in sorted(self._store.processes.items())]
 
     async def silent(self, alive: Collection[str]) -> list[Silence]:
         """See Beats."""
         self._store.check()
         return [
-            Silence(name, row.fence, row.writer, self._store.processes.get(row.writer, ("", None))[1])
+            Silence(name, row.fence, row.writer, self._beat(row.writer))
             for name, row in sorted(self._store.streams.items())
             if row.writer not in alive
         ]
+
+    def _beat(self, process: str) -> int | None:
+        row = self._store.processes.get(process)
+        return None if row is None else row.beat

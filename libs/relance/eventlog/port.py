@@ -65,6 +65,24 @@ class Silence:
     beat: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a process carries: tables that it runs, and seats taken at them."""
+
+    tables: int
+    seats: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessInfo:
+    """A process's row: its beat, and what it carries; None: it takes no more, or does not say."""
+
+    id: str
+    address: str
+    beat: int
+    load: Load | None
+
+
 class Snapshots(Protocol):
     """A cache of states. Every Nth is kept; of the others only the newest."""
 
@@ -94,14 +112,17 @@ class Marks(Protocol):
 class Beats(Protocol):
     """Heartbeats of the processes that write streams."""
 
-    async def beat(self, process: str, address: str) -> None:
-        """Durably count this process's beat up. Raises Unavailable."""
+    async def beat(self, process: str, address: str, load: Load | None = None) -> None:
+        """Durably count this process's beat up, and say what it carries. Raises Unavailable."""
 
     async def retire(self, process: str) -> None:
         """Remove the process's row. Raises Unavailable."""
 
     async def beats(self) -> dict[str, int]:
         """Beat of each process. Raises Unavailable."""
+
+    async def processes(self) -> list[ProcessInfo]:
+        """The row of each process. Raises Unavailable."""
 
     async def silent(self, alive: Collection[str]) -> list[Silence]:
         """Streams whose writer is not among `alive`. Raises Unavailable."""

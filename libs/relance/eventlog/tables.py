@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Protocol, TypeVar
 
 from relance.eventlog.commit import Connection
-from relance.eventlog.port import Silence, Snapshot
+from relance.eventlog.port import Load, ProcessInfo, Silence, Snapshot
 
 T = TypeVar("T")
 
@@ -98,9 +98,11 @@ class PostgresMarks:
 
 
 _BEAT = """
-INSERT INTO log.process AS p (id, address, beat) VALUES ($1, $2, 1)
-ON CONFLICT (id) DO UPDATE SET beat = p.beat + 1, address = excluded.address
+INSERT INTO log.process AS p (id, address, beat, tables, seats) VALUES ($1, $2, 1, $3, $4)
+ON CONFLICT (id) DO UPDATE
+    SET beat = p.beat + 1, address = excluded.address, tables = excluded.tables, seats = excluded.seats
 """
+_PROCESSES = "SELECT id, address, beat, tables, seats FROM log.process ORDER BY id"
 _SILENT = """
 SELECT s.stream, s.fence, s.writer, p.beat FROM log.stream s LEFT JOIN log.process p ON p.id = s.writer
 WHERE NOT (s.writer = ANY($1::text[])) ORDER BY s.stream
@@ -113,9 +115,10 @@ class PostgresBeats:
     def __init__(self, query: Query) -> None:
         self._query = query
 
-    async def beat(self, process: str, address: str) -> None:
+    async def beat(self, process: str, address: str, load: Load | None = None) -> None:
         """See Beats."""
-        await self._query(lambda c: c.execute(_BEAT, process, address))
+        carried = (None, None) if load is None else (load.tables, load.seats)
+        await self._query(lambda c: c.execute(_BEAT, process, address, *carried))
 
     async def retire(self, process: str) -> None:
         """See Beats."""
@@ -125,6 +128,14 @@ class PostgresBeats:
         """See Beats."""
         rows = await self._query(lambda c: c.fetch("SELECT id, beat FROM log.process"))
         return {process: beat for process, beat in rows}  # noqa: C416
+
+    async def processes(self) -> list[ProcessInfo]:
+        """See Beats."""
+        rows = await self._query(lambda c: c.fetch(_PROCESSES))
+        return [
+            ProcessInfo(process, address, beat, None if tables is None else Load(tables, seats))
+            for process, address, beat, tables, seats in rows
+        ]
 
     async def silent(self, alive: Collection[str]) -> list[Silence]:
         """See Beats."""

@@ -118,6 +118,12 @@ class Server:
         }
         self._server.add_registered_method_handlers(service, wrapped)
 
+    def wrap(self, method: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:
+        """A handler behind the pipeline of this server, for calls of `method` (/package.Service/Method) that come to the
+        process by another way.
+        """
+        return self._pipeline.wrap(method, handler)
+
     async def start(self) -> str:
         """Listen and serve; returns the address as others reach it. Raises ListenError."""
         self._dependent = (READINESS, *sorted(set(self._names)))

@@ -87,7 +87,7 @@ class Actor:
 
     __slots__ = (
         "_appending", "_asking", "_audience", "_changed", "_clocks", "_deck", "_mail", "_saved", "_start",
-        "fence", "host", "id", "state", "table", "timer_at", "why",
+        "fence", "heir", "host", "id", "leaving", "state", "table", "timer_at", "why",
     )  # fmt: skip
 
     def __init__(self, host: Host, table: Table, fence: int) -> None:
@@ -99,6 +99,10 @@ class Actor:
         self.why: Refused | None = None
         """What commands are answered with when it does not run."""
         self.timer_at = NEVER
+        self.leaving = False
+        """Whether it is given up as soon as no hand runs."""
+        self.heir = ""
+        """Id of the process that is to run it then; empty: any."""
         self._deck: CardSource | None = None
         self._clocks = Clocks()
         self._saved = table.version  # of the newest snapshot
@@ -160,8 +164,9 @@ class Actor:
         self._start = self._appending = None
         self._go_on(events, {}, answer)
 
-    def drain(self, *, void: bool) -> None:
-        """Give the table up: between hands, or with a hand that is still running voided."""
+    def drain(self, *, void: bool, heir: str = "") -> None:
+        """Give the table up: between hands, or with a hand that is still running voided. `heir`: who is to run it."""
+        self.leaving, self.heir = True, heir
         self._clocks.starts = NEVER
         self.tell(Drain(void))
 
@@ -273,7 +278,7 @@ class Actor:
                 at=self.host.clock.now_us(),
                 cards=self._deck,
                 request=request,
-                draining=self.host.draining,
+                draining=self.leaving or self.host.draining,
                 rake=self.host.rake(table) if isinstance(command, StartHand) else None,
             )
             events = decide(table, command, context)
@@ -396,7 +401,8 @@ class Actor:
         clocks = self._clocks
         if asked is None:
             clocks.turn = 0
-            if not self.host.draining and ready_to_start(self.table) and self.table.config is not None:
+            leaving = self.leaving or self.host.draining
+            if not leaving and ready_to_start(self.table) and self.table.config is not None:
                 clocks.may_start(self.table.config.timers.between_hands_ms / 1e3, self.host.clock.monotonic())
             return False
         if asked.turn == clocks.turn:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncIterator
 
+import structlog
+
 from relance.api.common.v1 import reason_pb2
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.api.table.v1 import table_pb2, table_pb2_grpc
@@ -16,7 +18,10 @@ from relance.runtime import validation
 from relance.runtime.auth import AUDITOR, FLOOR, SERVICE, VIEWER, Context, require
 from relance.runtime.errors import Refused
 from relance.table import requests
+from relance.table.cluster import Cluster
 from relance.table.tables import Tables
+
+log = structlog.get_logger(__name__)
 
 PAGE = 500
 """Events in one message of ReadStream, about."""
@@ -35,13 +40,17 @@ _Timed = (
 class TableAdminService(table_pb2_grpc.TableAdminServiceServicer):
     """For operators and for other services."""
 
-    def __init__(self, tables: Tables, log: EventLog) -> None:
+    def __init__(self, tables: Tables, log: EventLog, cluster: Cluster) -> None:
         self._tables = tables
         self._log = log
+        self._cluster = cluster
 
     async def OpenTable(self, request: table_pb2.OpenTableRequest, context: Context) -> table_pb2.OpenTableResponse:
-        """Open a table here; a repeat of the request opens one table."""
+        """Open a table, at the process that carries least; a repeat of the request opens one table."""
         caller = require(context, FLOOR, SERVICE)
+        elsewhere = await self._cluster.opened_elsewhere(request, context)
+        if elsewhere is not None:
+            return elsewhere
         asked = requests.identify("open_table", request.request_id, request, caller.subject)
         setup = table_config(request)
         name = hashlib.sha256(f"{caller.subject}\n{request.request_id}".encode()).hexdigest()[:12]
@@ -122,6 +131,24 @@ class TableAdminService(table_pb2_grpc.TableAdminServiceServicer):
     ) -> table_pb2.CommandResponse:
         """Report a dealing fault (F1-F6)."""
         return await self._command("report_dealing_fault", request, context, (FLOOR,))
+
+    async def HandOverTable(
+        self, request: table_pb2.HandOverTableRequest, context: Context
+    ) -> table_pb2.HandOverTableResponse:
+        """Have another process run a table, once its hand is over."""
+        caller = require(context, FLOOR)
+        table = validation.table_id(request.table)
+        heir = self._cluster.process(request.process)
+        found = await self._tables.hand_over(table, heir)
+        log.info("table handed over", table=table, to=found.writer, by=caller.subject)
+        return table_pb2.HandOverTableResponse(process=found.writer, address=found.address, fence=found.fence)
+
+    async def ListProcesses(
+        self, request: table_pb2.ListProcessesRequest, context: Context
+    ) -> table_pb2.ListProcessesResponse:
+        """The table processes that live."""
+        require(context, FLOOR, VIEWER, AUDITOR, SERVICE)
+        return table_pb2.ListProcessesResponse(processes=await self._cluster.processes(tables=request.tables))
 
     async def ReadStream(
         self, request: table_pb2.ReadStreamRequest, context: Context

@@ -32,3 +32,11 @@ class TableMetrics:
             "relance_table_transfers_open", "Transfers without a definite answer.", registry=registry
         )
         self.parked = Gauge("relance_table_transfers_parked", "Cash-outs that the wallet refused.", registry=registry)
+        self.passed_on = Gauge(
+            "relance_table_calls_passed_on", "Calls under way that other processes answer.", registry=registry
+        )
+        self.landed = Gauge(
+            "relance_table_calls_landed",
+            "Calls under way that other processes passed on to this one.",
+            registry=registry,
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version as package_version
@@ -22,6 +23,7 @@ from relance.runtime.server import MAX_REQUEST_BYTES
 from relance.table import requests, wire
 from relance.table.actor import Actor
 from relance.table.chat import Chat
+from relance.table.landing import Landed
 from relance.table.mail import Mail, Outcome
 from relance.table.resume import missed
 from relance.table.streams import Stream
@@ -45,16 +47,10 @@ class Play:
         self._keyring = keyring
         self._chat = chat
 
-    async def play(self, context: Context) -> None:
-        """Play at a table: a Join first, then commands up and what happens down."""
+    async def play(self, context: Context, first: bytes | None = None) -> None:
+        """Play at a table: a Join first (`first`: read already), then commands up and what happens down."""
         caller = require(context, PLAYER)
-        try:
-            async with asyncio.timeout(JOIN_SECONDS):
-                first = await context.read()
-        except TimeoutError:
-            raise validation.missing("join") from None
-        if not isinstance(first, bytes):
-            raise validation.missing("join")
+        first = await first_message(context) if first is None else first
         try:
             message = table_pb2.PlayRequest.FromString(first)
         except DecodeError:
@@ -62,7 +58,7 @@ class Play:
         if message.WhichOneof("message") != "join":
             raise validation.missing("join")
         actor = await self._tables.find(validation.table_id(message.join.table))
-        stream = Stream(caller.player, seated=True)
+        stream = Stream(caller.player, seated=True, send=_send(context))
         await self._admit(actor, stream, message.join.resume_version)
         session = _Session(self._tables, actor, stream, caller, self._keyring, self._chat)
         await _run(actor, stream, context, session)
@@ -75,7 +71,7 @@ class Play:
         except DecodeError:
             raise validation.invalid("message", "a WatchRequest") from None
         actor = await self._tables.find(validation.table_id(request.table))
-        stream = Stream(caller.player if caller.has(PLAYER) else "", seated=False)
+        stream = Stream(caller.player if caller.has(PLAYER) else "", seated=False, send=_send(context))
         await self._admit(actor, stream, request.resume_version)
         await _run(actor, stream, context, _Session(self._tables, actor, stream, caller, self._keyring, self._chat))
 
@@ -89,6 +85,23 @@ class Play:
         actor.attach(stream, welcome, updates)
         for message in talk:
             stream.push(message)
+
+
+async def first_message(context: Context) -> bytes:
+    """What a Play stream begins with. Raises Refused FIELD_MISSING where nothing comes."""
+    try:
+        async with asyncio.timeout(JOIN_SECONDS):
+            first = await context.read()
+    except TimeoutError:
+        raise validation.missing("join") from None
+    if not isinstance(first, bytes):
+        raise validation.missing("join")
+    return first
+
+
+def _send(context: Context) -> Callable[[bytes], None] | None:
+    """Messages go on a link at once, where what is for many goes over it once."""
+    return context.send if isinstance(context, Landed) else None
 
 
 class _Session:
@@ -130,6 +143,8 @@ class _Session:
 
     async def read_all(self, context: Context) -> None:
         """Take what the client sends until it sends no more."""
+        if isinstance(context, Landed):
+            context.listen(self._take)
         while isinstance(raw := await context.read(), bytes):
             self._take(raw)
         self._stream.end(None)

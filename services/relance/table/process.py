@@ -15,9 +15,8 @@ from relance.api.common.v1.game_pb2 import RakeSchedule
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.api.lobby.v1 import lobby_pb2_grpc
 from relance.api.rake.v1 import rake_pb2_grpc
-from relance.api.table.v1 import table_pb2_grpc
 from relance.api.wallet.v1 import wallet_pb2_grpc
-from relance.eventlog import PostgresLog, Unavailable, UnsafeDatabase
+from relance.eventlog import Load, PostgresLog, Unavailable, UnsafeDatabase
 from relance.eventlog.ownership import Heartbeat, Observer
 from relance.eventlog.publish import Publisher
 from relance.poker import Table, public_bytes
@@ -31,12 +30,19 @@ from relance.runtime.server import Server
 from relance.table import wire
 from relance.table.admin import TableAdminService
 from relance.table.chat import Chat
+from relance.table.cluster import Cluster
+from relance.table.handover import Handover
 from relance.table.host import Host
+from relance.table.landing import Landing
+from relance.table.links import Links
 from relance.table.metrics import TableMetrics
+from relance.table.placement import Placement
 from relance.table.play import Play
 from relance.table.protections import FreeProtections, LobbyProtections, Protections
+from relance.table.routing import Router
 from relance.table.schedules import Schedules
-from relance.table.service import SERVICE, TableService
+from relance.table.service import TableService
+from relance.table.serving import serve
 from relance.table.settings import TableSettings
 from relance.table.tables import Tables
 from relance.table.timers import Timers
@@ -72,9 +78,15 @@ def public_body(events: Sequence[TableEvent]) -> bytes:
 class Process:
     """A running table process."""
 
-    def __init__(self, tables: Tables, server: Server, heartbeat: Heartbeat, work: asyncio.Future[Any]) -> None:
+    def __init__(
+        self, tables: Tables, server: Server, heartbeat: Heartbeat, observer: Observer, router: Router,
+        landing: Landing, work: asyncio.Future[Any],
+    ) -> None:  # fmt: skip
         self.tables = tables
         self.server = server
+        self.observer = observer
+        self.router = router
+        self._landing = landing
         self._heartbeat = heartbeat
         self._work = work
 
@@ -100,6 +112,8 @@ class Process:
             await self._heartbeat.retire()
         except Unavailable:
             log.warning("heartbeat row left behind: the database is away")
+        self.router.stop()
+        self._landing.close()
         await self.server.drain(2.0)
 
 
@@ -158,23 +172,39 @@ async def running(
         pages = PageTokens(signer.secret("pages"))
         transfers.tell = tables.tell
         server = await stack.enter_async_context(Server(settings, keyring=keyring, checks={"database": tables.ready}))
-        service = TableService(tables, events, Play(tables, events, keyring, chat), keyring, chat, pages)
-        server.add(table_pb2_grpc.add_TableServiceServicer_to_server, service)
-        server.add_handlers(SERVICE, service.raw_handlers())
-        server.add(table_pb2_grpc.add_TableAdminServiceServicer_to_server, TableAdminService(tables, events))
-        tables.address = await server.start()
 
-        heartbeat = _MeasuredHeartbeat(events, tables.address, clock)
+        links = Links(lambda address: settings.open_channel(address, CHANNEL_OPTIONS), token.metadata)
+        stack.push_async_callback(links.close)
+        router = Router(tables, links)
+        heartbeat = _MeasuredHeartbeat(events, clock, tables.load)
         observer = Observer(events, heartbeat, lease=settings.lease, monotonic=clock.monotonic)
-        work += [observer.run(tables.found), tables.keep_confirming(settings.lease / 2)]
+        placement = Placement(writer, lambda: observer.living, tables.load)
+        handover = Handover(links, placement, token.metadata, tables.keep)
+        tables.give = handover.give
+        cluster = Cluster(tables, router, placement, handover, lambda: observer.living)
+        service = TableService(
+            tables, events, Play(tables, events, keyring, chat), keyring, chat, pages,
+            forwards=settings.routing == "forward",
+        )  # fmt: skip
+        admin = TableAdminService(tables, events, cluster)
+        landing = serve(server, tables, router if settings.routing == "forward" else None, service, admin)
+        tables.address = heartbeat.address = await server.start()
+
+        work += [
+            observer.run(tables.found),
+            tables.keep_confirming(settings.lease / 2),
+            _kept_to_the_living(links, observer, settings.lease),
+        ]
         metrics.mailbox.set_function(tables.waiting)
         metrics.seats.set_function(tables.seats)
         metrics.heartbeat_age.set_function(heartbeat.age)
+        metrics.passed_on.set_function(lambda: links.calls)
+        metrics.landed.set_function(lambda: landing.calls)
         metrics.publish_lag.set_function(lambda: publisher.behind)
         running_work = asyncio.gather(*work)
         stack.callback(timers.stop)
         stack.push_async_callback(_cancelled, running_work)
-        yield Process(tables, server, heartbeat, running_work)
+        yield Process(tables, server, heartbeat, observer, router, landing, running_work)
 
 
 async def _opened(stack: AsyncExitStack, settings: TableSettings, writer: str) -> PostgresLog:
@@ -207,9 +237,19 @@ async def _cancelled(work: asyncio.Future[Any]) -> None:
     await asyncio.gather(work, return_exceptions=True)
 
 
+async def _kept_to_the_living(links: Links, observer: Observer, lease: float) -> None:
+    """Drop links to processes that have not beaten for the lease: whoever hangs holds up nobody's calls."""
+    silent: dict[str, int] = {}
+    while True:
+        await asyncio.sleep(lease / 2)
+        living = {row.address for row in observer.living}
+        silent = {address: silent.get(address, 0) + 1 for address in links.addresses if address not in living}
+        links.drop([address for address, looks in silent.items() if looks > 1])
+
+
 class _MeasuredHeartbeat(Heartbeat):
-    def __init__(self, events: PostgresLog, address: str, clock: Clock) -> None:
-        super().__init__(events, address)
+    def __init__(self, events: PostgresLog, clock: Clock, load: Callable[[], Load | None]) -> None:
+        super().__init__(events, "", load)
         self._clock = clock
         self._beaten = clock.monotonic()
 

@@ -30,14 +30,16 @@ class TableService(table_pb2_grpc.TableServiceServicer):
     """For players and watchers. Play and Watch take and give raw bytes: register `raw_handlers` too."""
 
     def __init__(
-        self, tables: Tables, log: EventLog, streams: Play, keyring: KeyRing, chat: Chat, pages: PageTokens
-    ) -> None:
+        self, tables: Tables, log: EventLog, streams: Play, keyring: KeyRing, chat: Chat, pages: PageTokens, *,
+        forwards: bool = False,
+    ) -> None:  # fmt: skip
         self._tables = tables
         self._log = log
         self._streams = streams
         self._keyring = keyring
         self._chat = chat
         self._pages = pages
+        self._forwards = forwards
 
     def raw_handlers(self) -> Mapping[str, grpc.RpcMethodHandler[Any, Any]]:
         """Play and Watch without a codec, so that what many watch is encoded once."""
@@ -46,9 +48,9 @@ class TableService(table_pb2_grpc.TableServiceServicer):
             "Watch": grpc.unary_stream_rpc_method_handler(self.Watch, None, None),
         }
 
-    async def Play(self, request_iterator: object, context: Context) -> None:  # type: ignore[override]
+    async def Play(self, request_iterator: object, context: Context, first: bytes | None = None) -> None:  # type: ignore[override]
         """Play at a table: a Join first, then commands up and what happens down."""
-        await self._streams.play(context)
+        await self._streams.play(context, first)
 
     async def Watch(self, request: bytes, context: Context) -> None:  # type: ignore[override]
         """Watch a table without a seat."""
@@ -164,7 +166,7 @@ class TableService(table_pb2_grpc.TableServiceServicer):
         """Where a table lives, whichever process is asked."""
         identity(context)
         info = await self._tables.locate(validation.table_id(request.table))
-        return table_pb2.LocateResponse(address=info.address, fence=info.fence)
+        return table_pb2.LocateResponse(address=info.address, fence=info.fence, forwards=self._forwards)
 
     async def _head(self, table: str) -> tuple[int, int]:
         """Version of the table's last event and number of its last hand (0: not known); of a closed one, too."""

@@ -21,9 +21,12 @@ class Stream:
     player: whose secrets it may see; empty: nobody's. ended: set once, with why: None = in order.
     """
 
-    __slots__ = ("_limit", "_queue", "_wake", "ended", "player", "seated")
+    __slots__ = ("_limit", "_queue", "_send", "_wake", "ended", "player", "seated")
 
-    def __init__(self, player: str, *, seated: bool, limit: int = MAX_WAITING) -> None:
+    def __init__(
+        self, player: str, *, seated: bool, limit: int = MAX_WAITING, send: Callable[[bytes], None] | None = None
+    ) -> None:
+        """`send`: where messages go at once, where somebody else bounds what waits."""
         loop = asyncio.get_running_loop()
         self.player = player
         self.seated = seated
@@ -32,10 +35,14 @@ class Stream:
         self._queue: deque[bytes] = deque()
         self._wake: asyncio.Future[None] | None = None
         self._limit = limit
+        self._send = send
 
     def push(self, message: bytes) -> None:
         """Send a message after those that wait. Ends the stream where too many do (SLOW_WATCHER)."""
         if self.ended.done():
+            return
+        if self._send is not None:
+            self._send(message)
             return
         if len(self._queue) >= self._limit:
             self.end(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ import structlog
 from relance.api.common.v1 import reason_pb2
 from relance.api.events.v1 import events_pb2
 from relance.api.events.v1.events_pb2 import TableEvent
-from relance.eventlog import Fenced, LogError, StreamExists, StreamInfo, Unavailable
+from relance.eventlog import Fenced, Load, LogError, StreamExists, StreamInfo, Unavailable
 from relance.eventlog.ownership import Takeable
 from relance.poker import Context, Request, Table, UnknownEvent, apply, decide, initial
 from relance.poker.commands import Command, OpenTable, TakeOver
@@ -35,6 +35,9 @@ READ_AGAIN_SECONDS = 0.2
 TOGETHER_SECONDS = 2.0
 """How long tables that were taken over at once wait for one another's void hands to be durable."""
 
+Give = Callable[[str, int, str], Awaitable[bool]]
+"""Table, fence of the owner that gave it up, id of the heir (empty: any). Whether another process has it now."""
+
 
 class Tables:
     """The actors of a process by table id, and the tables that it owns without running them."""
@@ -48,6 +51,9 @@ class Tables:
         self.given_back: set[str] = set()
         """Tables that a newer version wrote to: not to be claimed again by this one."""
         self.stopped: dict[str, Refused] = {}  # owned but not run: closed for good, or not to be replayed
+        self.give: Give = _to_nobody
+        """Offers a table that was given up to another process."""
+        self._handed: dict[str, asyncio.Future[None]] = {}  # tables that are to be handed over, until they are
         self._kept: set[asyncio.Task[None]] = set()
         self._emptied = asyncio.Event()
         host.log.on_connection(self._connection_changed)
@@ -93,6 +99,10 @@ class Tables:
     def seats(self) -> int:
         """Seats taken at all tables."""
         return sum(len(actor.table.seats) for actor in self.actors.values())
+
+    def load(self) -> Load | None:
+        """What this process carries; None: it takes no more."""
+        return None if self.host.draining else Load(len(self.actors), self.seats())
 
     def waiting(self) -> int:
         """Commands in all mailboxes."""
@@ -151,15 +161,16 @@ class Tables:
                 request_id=request.id,
             )
 
-    async def claim(self, seen: Mapping[str, int]) -> None:
-        """Take over tables whose fences were seen (table -> fence) and run them.
+    async def claim(self, seen: Mapping[str, int]) -> list[str]:
+        """Take over tables whose fences were seen (table -> fence) and run them; those that were to be had.
 
         Many at once: a few queries for all, and the take-overs' appends share commits. Wallet, watchers and NATS hear
         of it when they are durable at all tables: no hand stays open for work that can wait.
         """
         if self.host.draining:
-            return
+            return []
         rest = await self.host.log.take_over_all(seen)
+        taken = list(rest)
         starts: list[tuple[Actor, asyncio.Future[None]]] = []
         try:
             while rest:
@@ -177,6 +188,7 @@ class Tables:
                     await self.host.clock.sleep(READ_AGAIN_SECONDS)
         finally:
             await self._open(starts)
+        return taken
 
     def _take_over(self, actor: Actor) -> asyncio.Future[None]:
         reason = events_pb2.OWNER_REASON_HANDOVER if actor.table.drained else events_pb2.OWNER_REASON_CRASH
@@ -227,7 +239,10 @@ class Tables:
         """Take over what may be taken (Observer)."""
         seen = {each.stream: each.fence for each in takeable if each.stream not in self.given_back}
         if seen:
-            self.keep(self.claim(seen))
+            self.keep(self._claimed(seen))
+
+    async def _claimed(self, seen: Mapping[str, int]) -> None:
+        await self.claim(seen)
 
     # Losing and giving up
 
@@ -241,10 +256,41 @@ class Tables:
         self.host.metrics.tables.set(len(self.actors))
         if actor.table.finished:
             self.stopped[actor.id] = closed(actor.id)
+            self._settle(actor.id)
         elif actor.table.drained:
-            self.keep(self._release(actor.id, actor.fence))
+            self.keep(self._given_up(actor))
+        else:
+            self._settle(actor.id)
         if not self.actors:
             self._emptied.set()
+
+    async def _given_up(self, actor: Actor) -> None:
+        """Give a drained table to its heir; where there is none, or it does not answer, leave it to whoever looks."""
+        try:
+            if not await self.give(actor.id, actor.fence, actor.heir):
+                await self._release(actor.id, actor.fence)
+        finally:
+            self._settle(actor.id)
+
+    def _settle(self, table: str) -> None:
+        waiting = self._handed.pop(table, None)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)
+
+    async def hand_over(self, table: str, heir: str) -> StreamInfo:
+        """Give a table to another process as soon as no hand runs; where it lives then. To be repeated at will.
+
+        Raises Refused, as `find`; TABLE_UNAVAILABLE where it is the table of nobody for the moment.
+        """
+        actor = self.actors.get(table)
+        if actor is None and table not in self._handed:
+            actor = await self.find(table)
+        if heir != self.host.process:
+            waiting = self._handed.setdefault(table, asyncio.get_running_loop().create_future())
+            if actor is not None:
+                actor.drain(void=False, heir=heir)
+            await asyncio.shield(waiting)
+        return await self.locate(table)
 
     async def _release(self, table: str, fence: int) -> None:
         try:
@@ -325,6 +371,10 @@ class Tables:
             log.warning("side work failed", error=repr(error))
         elif error is not None:
             log.error("side work failed", exc_info=error)
+
+
+async def _to_nobody(_table: str, _fence: int, _heir: str) -> bool:
+    return False
 
 
 def _open_later(actor: Actor, _start: asyncio.Future[None]) -> None:
