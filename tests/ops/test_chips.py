@@ -14,6 +14,7 @@ from relance.api.events.v1.events_pb2 import TableEvent
 from relance.ops.books import Books
 from relance.ops.chips import STEPS, Broken, Chips
 from relance.poker import Table, apply, initial, ready_to_start
+from relance.poker import commands as cmd
 from relance.poker.games import GAMES
 
 
@@ -134,3 +135,28 @@ def test_an_event_of_an_unknown_kind_is_noticed() -> None:
     books = Books("t", {}, 0)
     books.take(1, "money_made", b"")
     assert "does not know" in books.close(1)[0].text
+
+
+def held_and_given_up() -> list[TableEvent]:
+    """Seats that were held: one whose time was over, one that was given up, one that was taken."""
+    made = playing.Room(playing.config(seats=3))
+    for player in ("ann", "bob", "cid"):
+        made.do(cmd.HoldSeat(player, made.at + 10_000_000))
+    made.do(cmd.ReleaseSeat("bob"))
+    made.do(cmd.TakeSeat("cid", 0, 500))
+    made.at += 20_000_000
+    made.do(cmd.ExpireSeats())
+    return made.log
+
+
+def test_S9_a_seat_that_was_held_and_never_taken_moves_no_chip() -> None:
+    events = held_and_given_up()
+    assert [event.seat_released.player for event in events if event.HasField("seat_released")] == ["bob", "ann"]
+    fold(events)
+
+
+def test_S9_a_seat_that_is_given_up_for_another_than_it_was_held_for_is_noticed() -> None:
+    events = held_and_given_up()
+    next(event for event in events if event.HasField("seat_released")).seat_released.player = "ann"
+    with pytest.raises(Broken):
+        fold(events)

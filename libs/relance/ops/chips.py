@@ -49,13 +49,17 @@ class Chips:
     """Where every chip of a table is.
 
     loose: given up by a seat and not yet asked to be paid out. open: transfers without an answer, purpose and amount.
+    holds: for whom free seats are held.
     """
 
-    __slots__ = ("bought_in", "cashed_out", "currency", "hand", "last_hand", "loose", "open", "rake_taken", "seats")
+    __slots__ = (
+        "bought_in", "cashed_out", "currency", "hand", "holds", "last_hand", "loose", "open", "rake_taken", "seats",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.currency = 0
         self.seats: dict[int, Seat] = {}
+        self.holds: dict[int, str] = {}
         self.hand: Hand | None = None
         self.last_hand = 0
         self.loose = self.bought_in = self.cashed_out = self.rake_taken = 0
@@ -94,10 +98,20 @@ def _opened(chips: Chips, opened: pb.TableOpened, event: TableEvent) -> None:
 def _reserved(chips: Chips, reserved: pb.SeatReserved, event: TableEvent) -> None:
     if reserved.seat in chips.seats:
         raise Broken(f"seat {reserved.seat} is taken")
+    chips.holds.pop(reserved.seat, None)
     chips.seats[reserved.seat] = Seat(reserved.player)
 
 
+def _held(chips: Chips, held: pb.SeatHeld, event: TableEvent) -> None:
+    if held.seat in chips.seats:
+        raise Broken(f"seat {held.seat} is held for {held.player} and taken")
+    chips.holds[held.seat] = held.player
+
+
 def _released(chips: Chips, released: pb.SeatReleased, event: TableEvent) -> None:
+    if chips.holds.get(released.seat) == released.player:
+        del chips.holds[released.seat]
+        return
     chips.loose += _vacated(chips, released.seat, released.player)
 
 
@@ -260,6 +274,7 @@ Step = Callable[[Chips, Any, TableEvent], None]
 STEPS: Final[dict[str, Step]] = {
     "table_opened": _opened,
     "seat_reserved": _reserved,
+    "seat_held": _held,
     "seat_released": _released,
     "player_sat": _sat,
     "chips_added": _added,
