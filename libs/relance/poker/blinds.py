@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from relance.api.events.v1 import events_pb2 as pb
 from relance.poker.games import Forced
@@ -57,6 +58,12 @@ def can_play(seat: Seat) -> bool:
 
 def _with_blinds(table: Table, terms: Terms, willing: list[Seat]) -> Plan | None:
     numbers = [seat.number for seat in willing]
+    if len(willing) == len(table.seats) > 2 and not terms.dead_button:
+        for seat in willing:
+            if seat.entry or seat.missed_big or seat.missed_small:
+                break
+        else:
+            return _all_alike(terms.blinds, table.button, tuple(numbers))
     owing = {seat.number: seat for seat in willing if seat.entry or seat.missed_big}
     ready = [number for number in numbers if number not in owing] if owing else numbers
     restart = table.last_dealt < 2 or len(ready) < 2
@@ -64,7 +71,10 @@ def _with_blinds(table: Table, terms: Terms, willing: list[Seat]) -> Plan | None
         # S4: where no game can go on without those who owe, one begins, and nobody owes anything.
         owing, ready = {}, numbers
     waiting = {number for number, seat in owing.items() if seat.wait}
-    plan = (_dead if terms.dead_button and len(numbers) > 2 else _moving)(terms, table, numbers, ready, waiting)
+    if terms.dead_button and len(numbers) > 2:
+        plan = _dead(terms.blinds, table, numbers, ready, waiting)
+    else:
+        plan = _moving(terms.blinds, table.button, numbers, ready, waiting)
     if owing:
         numbers = _dealt_in(plan, numbers, owing, waiting)
     plan.dealt = _clockwise(numbers, plan.button)
@@ -72,11 +82,20 @@ def _with_blinds(table: Table, terms: Terms, willing: list[Seat]) -> Plan | None
         return None
     if len(plan.dealt) == 2:
         _heads_up(table, plan, waiting)
-    _post_blinds(terms, plan, owing)
+    _post_blinds(terms.blinds, plan, owing)
     if not restart and (owing or any(seat.missed_small for seat in willing)):
         _post_owed(table, terms, plan, owing)
     if len(plan.dealt) < len(table.seats):
         plan.missed = _missed(table, plan)
+    return plan
+
+
+@lru_cache(maxsize=16_384)
+def _all_alike(blinds: tuple[int, ...], button: int, numbers: tuple[int, ...]) -> Plan:
+    """The plan of three or more players of whom nobody owes, waits or is away: most hands. It is not to be changed."""
+    plan = _moving(blinds, button, numbers, numbers, set())
+    plan.dealt = _clockwise(numbers, plan.button)
+    _post_blinds(blinds, plan, {})
     return plan
 
 
@@ -90,14 +109,16 @@ def _dealt_in(plan: Plan, numbers: list[int], owing: dict[int, Seat], waiting: s
     ]
 
 
-def _moving(terms: Terms, table: Table, numbers: list[int], ready: list[int], waiting: set[int]) -> Plan:
+def _moving(
+    blinds: Sequence[int], button: int, numbers: Sequence[int], ready: Sequence[int], waiting: set[int]
+) -> Plan:
     """S2, S3: the button moves to the next player dealt in, the next ones post; the last of them is the big blind.
 
     The smaller blinds fall to players who owe nothing, the big one to whoever sits next, also to a new player (S4).
     """
-    button = _next(table.button, [number for number in numbers if number not in waiting] or numbers)
+    button = _next(button, [number for number in numbers if number not in waiting] or numbers)
     last = button
-    for _ in range(min(len(terms.blinds) - 1, len(numbers) - 2)):
+    for _ in range(min(len(blinds) - 1, len(numbers) - 2)):
         later = _between(last, button, ready)
         if not later:
             break
@@ -107,10 +128,10 @@ def _moving(terms: Terms, table: Table, numbers: list[int], ready: list[int], wa
     return Plan(button, [], last if last != button else 0, big)
 
 
-def _dead(terms: Terms, table: Table, numbers: list[int], ready: list[int], waiting: set[int]) -> Plan:
+def _dead(blinds: Sequence[int], table: Table, numbers: Sequence[int], ready: Sequence[int], waiting: set[int]) -> Plan:
     """S2, `button_rule=dead`: the big blind advances one player, small blind and button follow."""
     if not table.big_blind:
-        return _moving(terms, table, numbers, ready, waiting)
+        return _moving(blinds, table.button, numbers, ready, waiting)
     big = _next(table.big_blind, numbers)
     small = table.big_blind
     button = table.small_blind or table.button
@@ -132,9 +153,9 @@ def _heads_up(table: Table, plan: Plan, waiting: set[int]) -> None:
     plan.dealt = [big, button]
 
 
-def _post_blinds(terms: Terms, plan: Plan, owing: dict[int, Seat]) -> None:
+def _post_blinds(blinds: Sequence[int], plan: Plan, owing: dict[int, Seat]) -> None:
     """The blinds, in order."""
-    blinds, posts = terms.blinds, plan.posts
+    single, posts = len(blinds) == 1, plan.posts
     ring = [plan.button, *plan.dealt] if len(plan.dealt) == 2 else plan.dealt
     last = ring.index(plan.big_blind)
     if plan.dead_small_blind:
@@ -152,7 +173,7 @@ def _post_blinds(terms: Terms, plan: Plan, owing: dict[int, Seat]) -> None:
         else:
             kind = pb.BLIND_KIND_SMALL if number == plan.small_blind else pb.BLIND_KIND_MIDDLE
             posts.insert(0, Post(number, kind, amount))
-    if len(terms.blinds) == 1:
+    if single:
         plan.small_blind = 0
 
 

@@ -52,7 +52,8 @@ _IN_HAND: Final = frozenset(
 
 
 _PLAIN: Final = frozenset({int, str, bool, bytes})
-_parsed: Final = pb.TableEvent.FromString
+from_head: Final = pb.TableEvent.FromString
+"""From the head of a hand an event of it that the caller fills in."""
 
 
 class Single(list[pb.TableEvent]):
@@ -69,9 +70,7 @@ class Decision(list[pb.TableEvent]):
 
     __slots__ = ("after",)
 
-    def __init__(self, events: list[pb.TableEvent], after: Table) -> None:
-        super().__init__(events)
-        self.after = after
+    after: Table
 
 
 def advance(table: Table, events: list[pb.TableEvent]) -> None:
@@ -106,15 +105,17 @@ class Draft:
     def __init__(self, table: Table, context: Context) -> None:
         self.table = table.fork()
         self.context = context
-        self.events: list[pb.TableEvent] = []
+        self.events = Decision()
         self._at = context.at
         self._owned = False
 
     def decision(self) -> Decision:
         """All events, once nothing more is to be decided. The first of them carries the request."""
-        if self.events:
-            sign(self.events[0], self.context)
-        return Decision(self.events, self.table)
+        events = self.events
+        if events:
+            sign(events[0], self.context)
+        events.after = self.table
+        return events
 
     @property
     def hand(self) -> Hand:
@@ -139,7 +140,7 @@ class Draft:
         hand = table.hand
         version = table.version + 1
         if hand is not None:
-            event = _parsed(hand.head)
+            event = from_head(hand.head)
         else:
             event = pb.TableEvent(table=table.id, hand=table.last_hand + 1 if name == "hand_started" else 0)
         event.version, event.time_us = version, self._at
@@ -169,11 +170,23 @@ class Draft:
 
     def blank(self, hand: Hand) -> pb.TableEvent:
         """One more event of the running hand, for the caller to fill in and to apply."""
-        event = _parsed(hand.head)
+        event = from_head(hand.head)
         self.table.version = event.version = self.table.version + 1
         event.time_us = self._at
         self.events.append(event)
         return event
+
+    def blanks(self, hand: Hand, count: int) -> list[pb.TableEvent]:
+        """So many more events, as `blank` makes them."""
+        head, time, first = hand.head, self._at, self.table.version + 1
+        made = []
+        for version in range(first, first + count):
+            event = from_head(head)
+            event.version, event.time_us = version, time
+            made.append(event)
+        self.table.version += count
+        self.events += made
+        return made
 
 
 def _fill(message: Any, fields: Mapping[str, object]) -> None:
@@ -194,21 +207,6 @@ def _fill(message: Any, fields: Mapping[str, object]) -> None:
             getattr(message, field).CopyFrom(value)
         elif value is not None:
             setattr(message, field, value)
-
-
-def blank(hand: Hand) -> pb.TableEvent:
-    """An event of the running hand that nothing was decided of yet: the caller fills it in."""
-    return _parsed(hand.head)
-
-
-def single(table: Table, context: Context, event: pb.TableEvent, name: str, payload: Any) -> Single:
-    """The decision of one event, filled in before, that only the hand learns of; nothing is forked for it."""
-    event.version, event.time_us = table.version + 1, context.at
-    if context.request is not None:
-        event.request_id, event.request_hash, event.request_player = context.request
-    decision = Single((event,))
-    decision.name, decision.payload = name, payload
-    return decision
 
 
 def sign(event: pb.TableEvent, context: Context) -> None:

@@ -109,7 +109,7 @@ def _deal(draft: Draft) -> None:
 
 def _deal_round(draft: Draft, street: Street, live: list[int]) -> None:
     """D4: one card at a time, clockwise; each player's cards are one event."""
-    hand, cards, blank = draft.hand, draft.cards, draft.blank
+    hand, cards = draft.hand, draft.cards
     seats, commit = hand.seats, hand.terms.commitments
     down, up, count = street.down, street.up, len(live)
     stub = hand.stub[: (down + up) * count]
@@ -120,8 +120,8 @@ def _deal_round(draft: Draft, street: Street, live: list[int]) -> None:
         if down + up == 1:
             _deal_one_each(draft, live, drawn, names, face_down=down == 1)
             return
-    for number, at in enumerate(live):
-        dealt = blank(hand).cards_dealt
+    for number, (at, event) in enumerate(zip(live, draft.blanks(hand, count), strict=True)):
+        dealt = event.cards_dealt
         dealt.seat = seats[at]
         text = names[number::count]
         if down:
@@ -146,10 +146,10 @@ def _deal_one_each(
     draft: Draft, live: list[int], drawn: Sequence[int], names: Sequence[str], *, face_down: bool
 ) -> None:
     """What `_deal_round` does where nothing is committed to and everybody gets one card."""
-    hand, blank = draft.hand, draft.blank
+    hand = draft.hand
     seats, hands = hand.seats, hand.down if face_down else hand.up
-    for at, card, name in zip(live, drawn, names, strict=True):
-        dealt = blank(hand).cards_dealt
+    for event, at, card, name in zip(draft.blanks(hand, len(live)), live, drawn, names, strict=True):
+        dealt = event.cards_dealt
         dealt.seat = seats[at]
         if face_down:
             dealt.down, dealt.down_count = name, 1

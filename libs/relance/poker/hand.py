@@ -158,7 +158,7 @@ class Hand:
     def begun(cls, **given: object) -> Hand:
         """A hand of these fields; the others have their defaults. What the class's own constructor makes, sooner."""
         new = object.__new__(cls)
-        new.__dict__ = {**_DEFAULTS, **given}
+        new.__dict__ = _DEFAULTS | given
         return new
 
     def live(self) -> int:

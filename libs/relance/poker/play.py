@@ -11,7 +11,7 @@ from relance.poker import betting
 from relance.poker.betting import check_amount, check_raise, may_check, not_offered, owes
 from relance.poker.cards import parse
 from relance.poker.commands import Act, Timeout
-from relance.poker.draft import Context, Draft, blank, single
+from relance.poker.draft import Context, Draft, Single, from_head, sign
 from relance.poker.flow import return_uncalled, run
 from relance.poker.hand import ACTIVE, BET, DRAW, FOLDED, NOBODY, POST, SHOW, SPLIT, Hand
 from relance.poker.limits import NO_RAISE, raise_bounds
@@ -44,11 +44,16 @@ def act(table: Table, command: Act, context: Context) -> list[pb.TableEvent]:
         )
     if hand.asks == SHOW:
         return _answer_to_show(table, hand, at, command, context)
-    event = blank(hand)
+    event = from_head(hand.head)
     name, payload = _ACTIONS.get(command.kind, _unknown)(hand, at, command, event)
     if _somebody_is_asked_next(hand, at, name, payload):
         # One event then, and nothing is copied.
-        return single(table, context, event, name, payload)
+        event.version, event.time_us = table.version + 1, context.at
+        if context.request is not None:
+            sign(event, context)
+        decision = Single((event,))
+        decision.name, decision.payload = name, payload
+        return decision
     draft = Draft(table, context)
     if hand.offering and name not in {"split_answered", "folded"}:
         # P1: a check, a bet or an all-in refuses the offer.
@@ -73,12 +78,13 @@ def _somebody_is_asked_next(hand: Hand, at: int, name: str, payload: Any) -> boo
     """Whether all that an action leads to is the question to the next player. Says no when in doubt."""
     status, asks = hand.status, hand.asks
     if asks == DRAW:
-        if payload.count:
+        # After the last to draw the first to bet is asked, if two can bet.
+        if payload.count or hand.absent or status.count(ACTIVE) < 2:
             return False
         for later in range(at + 1, len(status)):
             if status[later] != FOLDED:
-                return status[later] == ACTIVE and not hand.absent and status.count(ACTIVE) > 1
-        return False
+                return status[later] == ACTIVE
+        return True
     if asks != BET or hand.offering or name not in _OPEN_TO_ANSWERS:
         return False
     faced = hand.faced
@@ -99,7 +105,7 @@ def _somebody_is_asked_next(hand: Hand, at: int, name: str, payload: Any) -> boo
 
 
 _RAISING: Final = frozenset({"bet_made", "raised"})
-_OPEN_TO_ANSWERS: Final = _RAISING | {"checked", "called", "folded"}
+_OPEN_TO_ANSWERS: Final = _RAISING | {"checked", "called", "folded", "bring_in_posted"}
 
 
 def _answer_to_show(table: Table, hand: Hand, at: int, command: Act, context: Context) -> list[pb.TableEvent]:
@@ -156,13 +162,8 @@ def _folded(hand: Hand, at: int, event: pb.TableEvent, reason: pb.FoldReason.Val
 def _check(hand: Hand, at: int, command: Act, event: pb.TableEvent) -> Filled:
     if hand.asks != BET or not may_check(hand, at):
         raise not_offered(hand)
-    return _checked(hand, at, event)
-
-
-def _checked(hand: Hand, at: int, event: pb.TableEvent) -> Filled:
-    checked = event.checked
-    checked.seat = hand.seats[at]
-    return "checked", checked
+    event.checked.seat = hand.seats[at]
+    return "checked", event.checked
 
 
 def _call(hand: Hand, at: int, command: Act, event: pb.TableEvent) -> Filled:
@@ -240,7 +241,8 @@ def _brought_in(hand: Hand, at: int, event: pb.TableEvent) -> Filled:
 
 def _discard(hand: Hand, at: int, command: Act, event: pb.TableEvent) -> Filled:
     """D8: none = stand pat."""
-    _expect(hand, DRAW)
+    if hand.asks != DRAW:
+        raise not_offered(hand)
     discarded = event.cards_discarded
     discarded.seat = hand.seats[at]
     if not command.cards:
@@ -323,7 +325,7 @@ def time_out(table: Table, command: Timeout, context: Context) -> list[pb.TableE
         draft.emit("folded", seat=seat, reason=pb.FOLD_REASON_TIMED_OUT)
         refuse_to_post(draft, at)
     else:
-        event = blank(hand)
+        event = from_head(hand.head)
         name, payload = _DEFAULTS[hand.asks](hand, at, command, event)
         if hand.offering and name in {"checked", "protection_used"}:
             draft.emit("split_answered", seat=seat, accepted=False)
@@ -340,7 +342,8 @@ def _late_bet(hand: Hand, at: int, command: Timeout, event: pb.TableEvent) -> Fi
     if hand.bring_in:
         return _brought_in(hand, at, event)
     if may_check(hand, at):
-        return _checked(hand, at, event)
+        event.checked.seat = hand.seats[at]
+        return "checked", event.checked
     if command.connected:
         return _folded(hand, at, event, pb.FOLD_REASON_TIMED_OUT)
     if hand.terms.protections and command.protection_left and hand.put[at] + hand.dead[at] > 0:

@@ -73,9 +73,7 @@ def open_betting(hand: Hand, version: int) -> None:
     """A betting round begins, unless nobody can bet any more."""
     street = hand.streets[hand.street]
     terms = hand.terms
-    hand.phase = BETTING
-    hand.asks = BET
-    hand.turn = version
+    hand.phase, hand.asks, hand.turn = BETTING, BET, version
     hand.barred, hand.barred_next = hand.barred_next, 0
     high = street.size == HIGH and not (terms.low_low and hand.game.two_round_draw)
     hand.sizes = (terms.high,) if high else (terms.low,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from relance.api.events.v1 import events_pb2 as pb
 from relance.poker.cards import render
 from relance.poker.departures import between_hands
-from relance.poker.draft import Draft, blank
+from relance.poker.draft import Draft, from_head
 from relance.poker.hand import FOLDED, NOBODY, Hand
 from relance.poker.pots import Pot, halves, pots_of, shares, uncalled
 from relance.poker.rake import rake_for
@@ -53,7 +53,7 @@ def _show_in_order(draft: Draft, result: Comparison, claims: set[int], winners: 
         if turn == 0 or at in winners or hand.turned_up or hand.terms.show_all:
             show_hand(draft, at, result)
         else:
-            event = blank(hand)
+            event = from_head(hand.head)
             event.hand_mucked.seat = hand.seats[at]
             draft.take(event, "hand_mucked", event.hand_mucked)
 
@@ -61,7 +61,7 @@ def _show_in_order(draft: Draft, result: Comparison, claims: set[int], winners: 
 def show_hand(draft: Draft, at: int, result: Comparison | None = None, *, describe: bool = True) -> None:
     """Turn a hand up, in words once it is whole."""
     hand = draft.hand
-    event = blank(hand)
+    event = from_head(hand.head)
     shown = event.hand_shown
     shown.seat, shown.cards = hand.seats[at], render(hand.hole(at))
     if result is not None:
@@ -80,9 +80,12 @@ def _award(draft: Draft, pots: list[Pot], parts: list[list[tuple[int, tuple[int,
     if hand.players_flop and hand.terms.raked and table.rake is not None:
         total, by_pot = rake_for(table.rake, amounts, len(hand.seats))
     if total:
-        draft.emit("rake_taken", amount=total, by_pot=by_pot)
+        event = from_head(hand.head)
+        event.rake_taken.amount = total
+        event.rake_taken.by_pot.extend(by_pot)
+        draft.take(event, "rake_taken", event.rake_taken)
     for number, (pot, rake, won) in enumerate(zip(pots, by_pot, parts, strict=True)):
-        event = blank(hand)
+        event = from_head(hand.head)
         awarded = event.pot_awarded
         awarded.pot, awarded.amount, awarded.rake = number, pot.amount, rake
         awarded.eligible.extend(sorted([hand.seats[at] for at in pot.eligible]))
@@ -104,7 +107,7 @@ def _share_out(awarded: pb.PotAwarded, hand: Hand, amount: int, parts: list[tupl
 def end_hand(draft: Draft, pot: int, rake: int) -> None:
     """HandEnded, and everything that waited for it."""
     hand = draft.hand
-    event = blank(hand)
+    event = from_head(hand.head)
     ended = event.hand_ended
     ended.rake, ended.rake_schedule, ended.pot, ended.players_flop = rake, hand.rake_label, pot, hand.players_flop
     add = ended.results.add

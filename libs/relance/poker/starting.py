@@ -6,7 +6,7 @@ from relance.api.common.v1 import reason_pb2
 from relance.api.events.v1 import events_pb2 as pb
 from relance.poker.blinds import Plan, can_play, plan_hand
 from relance.poker.cards import FULL_DECK
-from relance.poker.draft import Context, Draft
+from relance.poker.draft import Context, Draft, from_head
 from relance.poker.flow import post_ante, run
 from relance.poker.hand import POSTING
 from relance.poker.rejected import Rejected
@@ -98,4 +98,7 @@ def _blind(draft: Draft, seat: int, kind: pb.BlindKind.ValueType, amount: int) -
     stack = hand.stack[at]
     amount = min(amount, stack)
     if amount or kind == pb.BLIND_KIND_BIG:
-        draft.emit("blind_posted", seat=seat, kind=kind, amount=amount, all_in=amount == stack)
+        event = from_head(hand.head)
+        posted = event.blind_posted
+        posted.seat, posted.kind, posted.amount, posted.all_in = seat, kind, amount, amount == stack
+        draft.take(event, "blind_posted", posted)
