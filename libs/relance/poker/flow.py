@@ -49,19 +49,21 @@ def _post(draft: Draft) -> None:
     """The ante of the next player who is not asked (S7)."""
     hand = draft.hand
     at = next(at for at, posted in enumerate(hand.posted) if not posted and hand.status[at] != FOLDED)
-    post_ante(draft, at)
+    post_antes(draft, (at,))
 
 
-def post_ante(draft: Draft, at: int) -> None:
-    """B9: what the stack covers. When all have posted, the deck is that for the players who did (D2)."""
+def post_antes(draft: Draft, positions: Sequence[int]) -> None:
+    """B9: what the stacks cover. When all have posted, the deck is that for the players who did (D2)."""
     hand = draft.hand
-    stack = hand.stack[at]
-    amount = min(hand.terms.ante, stack)
-    ante = draft.blank(hand).ante_posted
-    ante.seat, ante.amount = hand.seats[at], amount
-    if amount == stack:
-        ante.all_in = True
-    ante_posted(hand, at, amount, draft.table.version)
+    full, stacks, seats = hand.terms.ante, hand.stack, hand.seats
+    for event, at in zip(draft.blanks(hand, len(positions)), positions, strict=True):
+        stack = stacks[at]
+        amount = full if full < stack else stack
+        ante = event.ante_posted
+        ante.seat, ante.amount = seats[at], amount
+        if amount == stack:
+            ante.all_in = True
+        ante_posted(hand, at, amount, event.version)
 
 
 def _fit_deck(draft: Draft) -> bool:

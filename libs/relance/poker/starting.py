@@ -7,7 +7,7 @@ from relance.api.events.v1 import events_pb2 as pb
 from relance.poker.blinds import Plan, can_play, plan_hand
 from relance.poker.cards import FULL_DECK
 from relance.poker.draft import Context, Draft, from_head
-from relance.poker.flow import post_ante, run
+from relance.poker.flow import post_antes, run
 from relance.poker.hand import POSTING
 from relance.poker.rejected import Rejected
 from relance.poker.table import Table
@@ -87,8 +87,7 @@ def _antes(draft: Draft, terms: Terms) -> None:
     """S3: antes before blinds."""
     hand = draft.hand
     if terms.ante and hand.phase != POSTING:
-        for at in range(len(hand.seats)):
-            post_ante(draft, at)
+        post_antes(draft, range(len(hand.seats)))
 
 
 def _blind(draft: Draft, seat: int, kind: pb.BlindKind.ValueType, amount: int) -> None:
