@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Protocol
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol, TypeAlias
 
 import asyncpg
 import nats.errors
@@ -53,13 +54,22 @@ Handler = Callable[[Connection, Sequence[TableEvent]], Awaitable[None]]
 """Applies events of one stream, in order, on a connection that is in a transaction: it writes nowhere else."""
 
 
+Around: TypeAlias = Callable[[str, Mapping[str, str]], AbstractContextManager[None]]
+
+
+def _nothing(_stream: str, _headers: Mapping[str, str]) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
 class Follower:
     """Applies every event of every stream to the database behind `pool`, with `workers` streams at a time.
 
     `positions`: name of a table (schema.table) with the columns `stream text PRIMARY KEY, version bigint NOT NULL`,
     in the database that `handler` writes to; several processes may follow with one table. `types`: wake up for events
     of these types only (payload names); the others still come, later. `alarm(stream, error)` is called when the
-    handler fails on a stream: that stream is parked until the next comparison, the others go on.
+    handler fails on a stream: that stream is parked until the next comparison, the others go on. `around(stream,
+    headers)` makes the context in which a stream is read and applied; the headers are those of the last message that
+    said so, if one did.
     """
 
     def __init__(
@@ -74,12 +84,15 @@ class Follower:
         types: Collection[str] = (),
         workers: int = 4,
         compare_every: float = COMPARE_EVERY,
+        around: Around = _nothing,
     ) -> None:
         if not re.fullmatch(r"[a-z_]+\.[a-z_]+", positions):
             raise ValueError(f"table {positions!r}: schema.table is accepted")
         self._pool, self._source, self._client, self._handler = pool, source, client, handler
         self._alarm, self._types, self._workers = alarm, frozenset(types), workers
         self._compare_every = compare_every
+        self._around = around
+        self._heard: dict[str, Mapping[str, str]] = {}
         # Locks the row as well, so that of several processes one is at the stream.
         self._lock = (
             f"INSERT INTO {positions} AS p (stream, version) VALUES ($1, 0)"
@@ -143,6 +156,7 @@ class Follower:
             return
         version, stream = headers.get(VERSION, ""), message.subject.removeprefix(SUBJECT)
         if _VERSION.fullmatch(version) and _STREAM.fullmatch(stream):
+            self._heard[stream] = headers
             self.wake(stream, int(version))
 
     async def _compare(self) -> bool:
@@ -173,7 +187,8 @@ class Follower:
             self._queued.discard(stream)
             self._busy.add(stream)
             try:
-                await self._advance(stream)
+                with self._around(stream, self._heard.pop(stream, {})):
+                    await self._advance(stream)
             except Unavailable as error:
                 _logger.info("source_away", stream=stream, error=str(error))
                 self._retry.add(stream)

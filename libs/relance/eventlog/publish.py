@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import nats.errors
 import nats.js.api
@@ -39,12 +40,17 @@ REPAIR_EVENTS = 500
 _logger = structlog.get_logger("relance.eventlog")
 
 
+Told: TypeAlias = tuple[Mapping[str, str], Callable[[], None]]
+"""Headers that a message has besides, and what is called when NATS has it."""
+
+
 @dataclass(slots=True)
 class _Message:
     first: int
     last: int
     types: str
     body: bytes
+    told: Told | None = None
 
 
 @dataclass(slots=True)
@@ -68,10 +74,17 @@ class Publisher:
 
     `redact(events)` answers the body of a message: what everybody may see of the events of one append, serialised.
     Of each stream one message is on its way at a time, which keeps the order; the streams do not wait for each other.
+    `tell(stream)`, where it is given, is asked in the context of each `publish` what else the message shall tell.
     """
 
-    def __init__(self, log: EventLog, client: Client, redact: Callable[[Sequence[TableEvent]], bytes]) -> None:
-        self._log, self._client, self._redact = log, client, redact
+    def __init__(
+        self,
+        log: EventLog,
+        client: Client,
+        redact: Callable[[Sequence[TableEvent]], bytes],
+        tell: Callable[[str], Told | None] | None = None,
+    ) -> None:
+        self._log, self._client, self._redact, self._tell = log, client, redact, tell
         self._lines: dict[str, _Line] = {}
         self._numbered: dict[int, _Line] = {}
         self._numbers = 0
@@ -142,6 +155,8 @@ class Publisher:
             return
         types = dict.fromkeys(event.WhichOneof("payload") or "" for event in events)
         message = _Message(first, last, ",".join(types), self._redact(events) if body is None else body)
+        if self._tell is not None:
+            message.told = self._tell(stream)
         if line.sent is None:
             self._send(line, message)
         else:
@@ -209,6 +224,7 @@ class Publisher:
                     MESSAGE_ID: f"{line.stream}/{message.first}",
                     VERSION: str(message.last),
                     TYPES: message.types,
+                    **(message.told[0] if message.told is not None else {}),
                 }
                 reply = f"{self._inbox}{line.number}-{message.last}"
                 try:
@@ -227,6 +243,8 @@ class Publisher:
             self._ready = False
             self._fall_behind(line)
             return
+        if line.sent.told is not None:
+            line.sent.told[1]()
         line.acked = line.sent.last
         self._to_mark[line.stream] = line.acked
         if line.waiting:

@@ -30,6 +30,7 @@ request_id: ContextVar[str] = ContextVar("relance_request", default="")
 REQUEST_ID_KEY = "x-request-id"
 """The metadata by which a request's id goes along with a call."""
 
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _PROCESS = secrets.token_hex(4)
 _numbers = count(1)
 
@@ -44,6 +45,12 @@ _SECRET_TEXT = re.compile(r"eyJ[\w-]{5,}\.[\w-]+\.[\w-]+|(?<=://)[^\s/@:]*:[^\s/
 def new_request_id() -> str:
     """An id that no other request of the room has."""
     return f"{_PROCESS}-{next(_numbers):x}"
+
+
+def follow(given: str) -> None:
+    """From here on this context is about the request of that id, where it is fit for one."""
+    if _REQUEST_ID.fullmatch(given):
+        request_id.set(given)
 
 
 @contextmanager

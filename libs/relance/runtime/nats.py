@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 
 import nats.errors
 import structlog
 from nats.aio.client import Client
 
-from relance.transport import Tls
+from relance.runtime import logging
+from relance.transport import Tls, tracing
 
 log = structlog.get_logger(__name__)
 
@@ -85,6 +86,21 @@ async def link(
         await asyncio.gather(task, return_exceptions=True)
         if made.client.is_connected or made.client.is_reconnecting:
             await _close(made.client)
+
+
+@contextmanager
+def following(stream: str, headers: Mapping[str, str]) -> Iterator[None]:
+    """What a follower does about a table's news (relance.eventlog.Follower): a request of its own, whose span is linked
+    to that of the message.
+    """
+    with logging.request() as request:
+        if not tracing.on():
+            yield
+            return
+        sender = tracing.sender(headers)
+        links = () if sender is None else (sender,)
+        with tracing.span("relance/follow", "consumer", links=links, apart=True, table=stream, request=request):
+            yield
 
 
 async def _connect(

@@ -22,8 +22,7 @@ from relance.api.common.v1 import reason_pb2
 from relance.runtime import auth, database, errors, metrics
 from relance.runtime.auth import Context, KeyRing
 from relance.runtime.errors import Refused
-from relance.runtime.logging import REQUEST_ID_KEY as REQUEST_ID_KEY  # noqa: PLC0414  whoever passes calls on asks here
-from relance.runtime.logging import new_request_id, request_id
+from relance.runtime.logging import REQUEST_ID_KEY, new_request_id, request_id
 from relance.transport import tracing
 
 log = structlog.get_logger(__name__)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,9 @@ import grpc
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.trace import Span, SpanContext, SpanKind
+    from opentelemetry.trace import Span as Span  # noqa: PLC0414  others name what they are given
+    from opentelemetry.trace import SpanContext as SpanContext  # noqa: PLC0414
+    from opentelemetry.trace import SpanKind
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 KEY = "traceparent"
@@ -168,10 +171,28 @@ def enter(name: str, *, links: Iterable[SpanContext] = (), **about: str) -> Span
     return made
 
 
-def happened(name: str, started_ns: int, kind: str = "internal", **about: str) -> None:
-    """Something that began at `started_ns` (nanoseconds since 1970) and ends now, as a part of the present span."""
+def happened(name: str, seconds: float, **about: str) -> None:
+    """Something that ends now and took so long, as a part of the present span; nothing where there is none."""
+    if present() is None:
+        return
     here = _on()
-    here.tracer.start_span(name, None, _kind(here, kind), _about(about), start_time=started_ns).end()
+    began = time.time_ns() - int(seconds * 1e9)
+    here.tracer.start_span(name, None, _kind(here, "internal"), _about(about), start_time=began).end()
+
+
+def published(stream: str) -> tuple[dict[str, str], Callable[[], None]] | None:
+    """A message about a table is sent: the headers that tell of its span, and what to call when it has arrived.
+
+    None where what it tells of happened in no span.
+    """
+    if present() is None:
+        return None
+    here = _on()
+    about = {**_about({"table": stream}), "messaging.system": "nats"}
+    span = here.tracer.start_span("relance.table/publish", None, _kind(here, "producer"), about)
+    carrier: dict[str, str] = {}
+    here.propagator.inject(carrier, here.trace.set_span_in_context(span))
+    return carrier, span.end
 
 
 def present() -> SpanContext | None:

@@ -13,6 +13,7 @@ from relance.lobby.throttle import Throttle
 from relance.runtime import database
 from relance.runtime.clock import Clock
 from relance.runtime.database import Pool
+from relance.runtime.nats import following
 
 log = structlog.get_logger(__name__)
 
@@ -35,7 +36,15 @@ async def follow(pool: Pool, tables: TableProcesses, client: Client) -> None:
         log.error("table cannot be followed", table=table, error=repr(error))
 
     await Follower(
-        pool, "lobby.followed", tables, client, projection.apply, alarm=alarm, types=projection.TYPES, workers=2
+        pool,
+        "lobby.followed",
+        tables,
+        client,
+        projection.apply,
+        alarm=alarm,
+        types=projection.TYPES,
+        workers=2,
+        around=following,
     ).run()
 
 

@@ -22,7 +22,7 @@ from relance.api.common.v1.game_pb2 import RakeSchedule
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.api.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from relance.rake.recount import Paid, Seen, new_schedule
-from relance.runtime import database
+from relance.runtime import database, logging
 from relance.runtime.auth import ServiceToken
 from relance.runtime.clock import Clock
 from relance.runtime.database import Connection, Pool
@@ -129,7 +129,8 @@ class Collector:
         while True:
             self._wake.clear()
             try:
-                taken = await self.settle()
+                with logging.request():
+                    taken = await self.settle()
                 OUTSTANDING.set(await self._pool.fetchval(_COUNT))
             except database.OUTAGE as error:
                 log.info("nothing collected", error=type(error).__name__)

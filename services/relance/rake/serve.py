@@ -19,7 +19,7 @@ from relance.rake.settings import RakeSettings
 from relance.runtime import database, metrics
 from relance.runtime.auth import KeyRing, ServiceToken, TokenSigner
 from relance.runtime.clock import Clock, SystemClock
-from relance.runtime.nats import link
+from relance.runtime.nats import following, link
 from relance.runtime.server import MAX_ANSWER_BYTES, Server
 
 log = structlog.get_logger(__name__)
@@ -59,7 +59,15 @@ async def started(settings: RakeSettings, clock: Clock) -> AsyncIterator[Server]
         schedules = Schedules(pool, clock)
         collector = Collector(pool, wallet_pb2_grpc.LedgerServiceStub(channel), token, clock, schedules)
         follower = Follower(
-            pool, "rake.followed", source, nats.client, collector.take_in, alarm=_alarm, types=TYPES, workers=2
+            pool,
+            "rake.followed",
+            source,
+            nats.client,
+            collector.take_in,
+            alarm=_alarm,
+            types=TYPES,
+            workers=2,
+            around=following,
         )
         server.add(rake_pb2_grpc.add_RakeServiceServicer_to_server, RakeService(pool, schedules, collector))
         async with asyncio.TaskGroup() as group:

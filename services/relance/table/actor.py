@@ -58,6 +58,7 @@ from relance.table.mail import MAILBOX, Answer, Mail, Mailbox, Outcome, Reply, n
 from relance.table.streams import Stream
 from relance.table.timers import NEVER
 from relance.table.transfers import account
+from relance.transport import tracing
 
 log = structlog.get_logger(__name__)
 
@@ -240,23 +241,24 @@ class Actor:
         now = self.host.clock.monotonic()
         clocks = self._clocks
         if clocks.run_out(now, self._mail.next_received()):
-            self._run_out()
-        elif (command := self._mail.take_own()) is not None:
-            self._decide(command, None, nobody)
+            self.host.alone(self._run_out)
+        elif (own := self._mail.take_own()) is not None:
+            order, asked_in = own
+            asked_in.run(self._decide, order, None, nobody)
         elif self._changed:
-            self._settle_connection(self._changed.pop())
+            self.host.alone(self._settle_connection, self._changed.pop())
         elif (mail := self._mail.take()) is not None:
             command = mail.command
             if isinstance(command, Act) and (used := clocks.bank_used(mail.received)):
                 command = ActLate(command, used)
-            self._decide(command, mail.request, mail.answer)
+            mail.context.run(self._decide, command, mail.request, mail.answer)
         elif now >= clocks.starts:
             clocks.starts = NEVER
             self._deck = self.host.deck(self.table)
-            self._decide(StartHand(), None, nobody)
+            self.host.alone(self._decide, StartHand(), None, nobody)
         elif now >= clocks.seats:
             clocks.seats = NEVER
-            self._decide(ExpireSeats(), None, self._expired)
+            self.host.alone(self._decide, ExpireSeats(), None, self._expired)
         elif now >= clocks.reconnect:
             clocks.reconnect = NEVER
             self._changed = {seat.player for seat in self.table.seats.values() if seat.connected}
@@ -323,7 +325,10 @@ class Actor:
             answer(self.host.unavailable(self.id))
             self._shut_out(error)
             return
-        self.host.metrics.append_seconds.observe(self.host.clock.monotonic() - since)
+        took = self.host.clock.monotonic() - since
+        self.host.metrics.append_seconds.observe(took)
+        if tracing.on():
+            tracing.happened("relance.table/append", took, table=self.id)
         if self.state is State.QUARANTINED or self.state is State.GONE:
             answer(events[0].version)  # it was on its way when the table stopped here
             return

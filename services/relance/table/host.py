@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ParamSpec, Protocol
 
 from relance.api.common.v1 import reason_pb2
 from relance.api.common.v1.game_pb2 import Currency, RakeSchedule
@@ -12,6 +13,7 @@ from relance.api.events.v1.events_pb2 import TableEvent
 from relance.eventlog import EventLog
 from relance.poker import Table, Transfer
 from relance.poker.deck import CardSource
+from relance.runtime import logging
 from relance.runtime.clock import Clock
 from relance.runtime.errors import Refused
 from relance.table.metrics import TableMetrics
@@ -20,6 +22,8 @@ from relance.table.timers import Timers
 
 if TYPE_CHECKING:
     from relance.table.actor import Actor
+
+P = ParamSpec("P")
 
 
 class Publishing(Protocol):
@@ -73,6 +77,16 @@ class Host:
     snapshot: Callable[[Table], None] = field(init=False)
     """Keep the state, between hands."""
     draining: bool = field(default=False)
+    _context: Context = field(default_factory=copy_context)
+
+    def alone(self, work: Callable[P, None], *arguments: P.args, **named: P.kwargs) -> None:
+        """Do what nobody asked for: not as a part of whichever request came last, but as one of its own."""
+
+        def inside() -> None:
+            with logging.request():
+                work(*arguments, **named)
+
+        self._context.copy().run(inside)
 
     def unavailable(self, table: str) -> Refused:
         """The refusal of a table that cannot act now."""

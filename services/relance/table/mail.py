@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from contextvars import Context, copy_context
 
 import structlog
 
@@ -24,15 +25,20 @@ Answer = Callable[[Outcome], None]
 
 
 class Mail:
-    """A command on its way to the table: who asked, when it came in (monotonic seconds), where the answer goes."""
+    """A command on its way to the table: who asked, when it came in (monotonic seconds), where the answer goes.
 
-    __slots__ = ("answer", "command", "received", "request")
+    What is done about it is done in the context that it came from: its lines in the log and its spans are the
+    request's.
+    """
+
+    __slots__ = ("answer", "command", "context", "received", "request")
 
     def __init__(self, command: Command, request: Request | None, received: float, answer: Answer) -> None:
         self.command = command
         self.request = request
         self.received = received
         self.answer = answer
+        self.context = copy_context()
 
 
 class Mailbox:
@@ -45,7 +51,7 @@ class Mailbox:
 
     def __init__(self) -> None:
         self._letters: deque[Mail] | None = None
-        self._own: deque[Command] | None = None
+        self._own: deque[tuple[Command, Context]] | None = None
 
     def __len__(self) -> int:
         return len(self._letters) if self._letters is not None else 0
@@ -63,7 +69,7 @@ class Mailbox:
         """Take in a command of the room's own."""
         if self._own is None:
             self._own = deque()
-        self._own.append(command)
+        self._own.append((command, copy_context()))
 
     def next_received(self) -> float | None:
         """When the next letter came in; None: there is none."""
@@ -76,8 +82,8 @@ class Mailbox:
             return None
         return self._letters.popleft()
 
-    def take_own(self) -> Command | None:
-        """The next command of the room's own."""
+    def take_own(self) -> tuple[Command, Context] | None:
+        """The next command of the room's own, and the context that it came from."""
         if not self._own:
             self._own = None
             return None

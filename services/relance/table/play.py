@@ -15,9 +15,9 @@ from relance.api.table.v1 import table_pb2
 from relance.eventlog import EventLog
 from relance.poker import Rejected
 from relance.poker.commands import Command, TakeSeat
-from relance.runtime import validation
+from relance.runtime import logging, validation
 from relance.runtime.auth import PLAYER, Context, Identity, KeyRing, identity, require
-from relance.runtime.errors import Refused, code_number, reason_name
+from relance.runtime.errors import Refused, code_number, code_of, reason_name
 from relance.runtime.invitations import is_invited
 from relance.runtime.server import MAX_REQUEST_BYTES
 from relance.table import requests, wire
@@ -29,7 +29,9 @@ from relance.table.resume import missed
 from relance.table.streams import Stream
 from relance.table.tables import Tables
 from relance.table.timers import NEVER
+from relance.transport import tracing
 
+_PLAY = "relance.api.table.v1.TableService/Play"
 SERVER_VERSION = package_version("relance")
 MAX_PENDING = 16
 """Commands of one stream that may wait for an answer."""
@@ -118,6 +120,7 @@ class _Session:
         self._caller = caller
         self._keyring = keyring
         self._name = f"tables/{actor.id}"
+        self._origin = tracing.present() if tracing.on() else None
         self.pending = 0
         self.timer_at = NEVER
         self._watch_token()
@@ -152,6 +155,7 @@ class _Session:
     def _take(self, raw: bytes) -> None:
         received = self._host.clock.monotonic()
         request_id = ""
+        span = None
         try:
             try:
                 message = table_pb2.PlayRequest.FromString(raw)
@@ -167,6 +171,12 @@ class _Session:
                 return
             command = getattr(message, kind)
             request_id = command.request_id
+            logging.follow(request_id)
+            if tracing.on():
+                links = () if self._origin is None else (self._origin,)
+                span = tracing.enter(
+                    f"{_PLAY}/{kind}", links=links, table=self._actor.id, request=logging.request_id.get()
+                )
             if command.table not in {"", self._name}:
                 raise validation.invalid("table", f"{self._name}, or left out")
             if self.pending >= MAX_PENDING:
@@ -175,7 +185,7 @@ class _Session:
                 )
             if kind == "chat":
                 self.pending += 1
-                self._tables.keep(self._say(command))
+                self._tables.keep(self._say(command, span))
                 return
             invitation = command.invitation if kind == "take_seat" else ""
             order, request = requests.read(kind, command, self._caller.subject)
@@ -183,12 +193,14 @@ class _Session:
                 order = admitted(self._keyring, invitation, order, self._actor.id, self._host.clock.now_us())
         except Refused as refused:
             self._stream.push(wire.refusal(_refusal(request_id, refused)))
+            if span is not None:
+                tracing.end(span, code_of(refused.reason).name)
             return
         self.pending += 1
-        self._actor.post(Mail(order, request, received, _Answer(self, self._stream, request_id)))
+        self._actor.post(Mail(order, request, received, _Answer(self, self._stream, request_id, span)))
 
-    async def _say(self, request: table_pb2.SendChatRequest) -> None:
-        answer = _Answer(self, self._stream, request.request_id)
+    async def _say(self, request: table_pb2.SendChatRequest, span: tracing.Span | None) -> None:
+        answer = _Answer(self, self._stream, request.request_id, span)
         try:
             await self._chat.say(self._actor, self._caller.subject, request)
         except (Refused, Rejected) as refused:
@@ -211,12 +223,12 @@ def admitted(keyring: KeyRing, invitation: str, order: Command, table: str, now_
 
 
 class _Answer:
-    """The answer of a command, on the stream that it came by."""
+    """The answer of a command, on the stream that it came by; with it the command's span ends."""
 
-    __slots__ = ("_request_id", "_session", "_stream")
+    __slots__ = ("_request_id", "_session", "_span", "_stream")
 
-    def __init__(self, session: _Session, stream: Stream, request_id: str) -> None:
-        self._session, self._stream, self._request_id = session, stream, request_id
+    def __init__(self, session: _Session, stream: Stream, request_id: str, span: tracing.Span | None) -> None:
+        self._session, self._stream, self._request_id, self._span = session, stream, request_id, span
 
     def __call__(self, outcome: Outcome) -> None:
         self._session.pending -= 1
@@ -224,6 +236,8 @@ class _Answer:
             self._stream.push(wire.result(self._request_id, outcome))
         else:
             self._stream.push(wire.refusal(_refusal(self._request_id, outcome)))
+        if self._span is not None:
+            tracing.end(self._span, "OK" if isinstance(outcome, int) else code_of(outcome.reason).name)
 
 
 def _refusal(request_id: str, refused: Refused | Rejected) -> table_pb2.Refusal:

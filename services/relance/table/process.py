@@ -47,6 +47,7 @@ from relance.table.settings import TableSettings
 from relance.table.tables import Tables
 from relance.table.timers import Timers
 from relance.table.transfers import Transfers
+from relance.transport import tracing
 
 log = structlog.get_logger(__name__)
 
@@ -143,7 +144,7 @@ async def running(
         link = await stack.enter_async_context(
             nats.link(nats_url, name=f"table {settings.instance}", tls=settings.nats_tls)
         )
-        publisher = Publisher(events, link.client, public_body)
+        publisher = Publisher(events, link.client, public_body, tracing.published if tracing.on() else None)
         work.append(_published(link, publisher))
 
         ledger = wallet_pb2_grpc.LedgerServiceStub(await _channel(stack, settings, settings.wallet_address or NOWHERE))

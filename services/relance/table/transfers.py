@@ -2,13 +2,19 @@
 
 One worker a process sends batches of what is open; actors never wait. The transfer's id is its key, so asking again
 moves nothing twice. Only a settled transfer and a recorded refusal are answers; a timeout never is.
+
+A call for transfers of one request is a part of that request, in the log and in its trace; one for transfers of several
+is a request of its own, whose span is linked to theirs.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import Context, copy_context
+from typing import NamedTuple
 
 import grpc
 import structlog
@@ -19,9 +25,11 @@ from relance.api.events.v1.events_pb2 import TransferPurpose
 from relance.api.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from relance.poker import Transfer
 from relance.poker.commands import TransferAnswered
+from relance.runtime import logging
 from relance.runtime.auth import ServiceToken
 from relance.runtime.clock import Clock
 from relance.table.metrics import TableMetrics
+from relance.transport import tracing
 
 log = structlog.get_logger(__name__)
 
@@ -52,6 +60,20 @@ def order(table: str, currency: Currency.ValueType, asked: Transfer) -> wallet_p
     )
 
 
+class Asked(NamedTuple):
+    """A transfer that is asked for, and the context that it was first asked for in."""
+
+    table: str
+    order: wallet_pb2.TransferOrder
+    context: Context
+
+    @property
+    def request(self) -> str:
+        """Id of the request that it comes from."""
+        found: str = self.context.get(logging.request_id, "")
+        return found
+
+
 class Transfers:
     """The transfers that are open at this process's tables, and the worker that asks for them."""
 
@@ -68,7 +90,7 @@ class Transfers:
         self._metrics = metrics
         self.tell: Callable[[str, TransferAnswered], None] = _nobody
         """Gets the definite answers: table and command. Set before `run`."""
-        self._open: dict[str, tuple[str, wallet_pb2.TransferOrder]] = {}
+        self._open: dict[str, Asked] = {}
         self._parked: set[str] = set()
         self._wake = asyncio.Event()
 
@@ -76,7 +98,7 @@ class Transfers:
         """Ask for these from now on."""
         for each in asked:
             if each.id not in self._open:
-                self._open[each.id] = (table, order(table, currency, each))
+                self._open[each.id] = Asked(table, order(table, currency, each), copy_context())
         self._metrics.transfers.set(len(self._open))
         self._wake.set()
 
@@ -85,14 +107,14 @@ class Transfers:
 
         One that is parked is not on its way.
         """
-        for key, (_, asked) in self._open.items():
-            if asked.to == account and key not in self._parked:
+        for key, asked in self._open.items():
+            if asked.order.to == account and key not in self._parked:
                 return key
         return ""
 
     def forget(self, table: str) -> None:
         """The table is another process's now, which asks for what is open there."""
-        for key in [key for key, (owner, _) in self._open.items() if owner == table]:
+        for key in [key for key, asked in self._open.items() if asked.table == table]:
             del self._open[key]
             self._parked.discard(key)
         self._metrics.transfers.set(len(self._open))
@@ -101,30 +123,31 @@ class Transfers:
         """Ask, for ever."""
         pause = FIRST_PAUSE
         while True:
-            batch = [(key, *each) for key, each in self._open.items() if key not in self._parked][:BATCH]
+            batch = [each for key, each in self._open.items() if key not in self._parked][:BATCH]
             if not batch:
                 self._wake.clear()
                 await self._wake.wait()
                 continue
-            if await self._ask(batch):
+            if await asyncio.create_task(self._ask(batch), context=batch[0].context.copy()):
                 pause = FIRST_PAUSE
             else:
                 await self._clock.sleep(pause * random.uniform(0.5, 1.0))
                 pause = min(pause * 2, LONGEST_PAUSE)
 
-    async def _ask(self, batch: list[tuple[str, str, wallet_pb2.TransferOrder]]) -> bool:
-        """One batch; False: the wallet gave no answer."""
-        request = wallet_pb2.BatchTransferRequest(orders=[each for _, _, each in batch])
-        try:
-            response = await self._stub.BatchTransfer(
-                request, timeout=DEADLINE_SECONDS, metadata=self._token.metadata()
-            )
-        except grpc.aio.AioRpcError as error:
-            log.warning("wallet gave no answer", code=error.code().name, open=len(self._open))
-            return False
-        for (key, table, asked), answer in zip(batch, response.answers, strict=False):
-            if answer.key == key and key in self._open:
-                self._answered(table, asked, answer)
+    async def _ask(self, batch: list[Asked]) -> bool:
+        """One batch, in the context of its first; False: the wallet gave no answer."""
+        request = wallet_pb2.BatchTransferRequest(orders=[asked.order for asked in batch])
+        with _together(batch):
+            try:
+                response = await self._stub.BatchTransfer(
+                    request, timeout=DEADLINE_SECONDS, metadata=self._token.metadata()
+                )
+            except grpc.aio.AioRpcError as error:
+                log.warning("wallet gave no answer", code=error.code().name, open=len(self._open))
+                return False
+        for asked, answer in zip(batch, response.answers, strict=False):
+            if answer.key == asked.order.key and answer.key in self._open:
+                asked.context.copy().run(self._answered, asked.table, asked.order, answer)
         self._metrics.transfers.set(len(self._open))
         return True
 
@@ -138,6 +161,22 @@ class Transfers:
         if answer.settled or answer.recorded:
             del self._open[asked.key]
             self.tell(table, TransferAnswered(asked.key, answer.settled, answer.refusal))
+
+
+@contextmanager
+def _together(batch: list[Asked]) -> Iterator[None]:
+    """What the call for a batch is a part of."""
+    if len({asked.request for asked in batch}) == 1:
+        yield
+        return
+    with logging.request():
+        log.debug("transfers of several requests", requests=sorted({asked.request for asked in batch}))
+        if not tracing.on():
+            yield
+            return
+        origins = [found for asked in batch if (found := asked.context.run(tracing.present)) is not None]
+        with tracing.span("relance.table/transfers", links=origins, apart=True, request=logging.request_id.get()):
+            yield
 
 
 def _nobody(_table: str, _answer: TransferAnswered) -> None:

@@ -16,7 +16,7 @@ from relance.eventlog.remote import RemoteLog
 from relance.runtime import database, metrics
 from relance.runtime.auth import KeyRing, ServiceToken, TokenSigner
 from relance.runtime.clock import Clock, SystemClock
-from relance.runtime.nats import link
+from relance.runtime.nats import following, link
 from relance.runtime.paging import PageTokens
 from relance.runtime.server import MAX_ANSWER_BYTES, Server
 from relance.wallet.announce import Announcer
@@ -93,7 +93,8 @@ async def started(settings: WalletSettings, clock: Clock | None = None) -> Async
                 stack.push_async_callback(source.close)
                 winnings = Winnings(source)
                 follower = Follower(
-                    pool, POSITIONS, winnings, nats.client, winnings.take_in, alarm=_alarm, types=TYPES, workers=2
+                    pool, POSITIONS, winnings, nats.client, winnings.take_in, alarm=_alarm, types=TYPES, workers=2,
+                    around=following,
                 )  # fmt: skip
                 working += [group.create_task(follower.run()), group.create_task(credits.run())]
             await server.start()
