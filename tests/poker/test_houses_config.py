@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from relance.api.common.v1 import game_pb2, reason_pb2
 from relance.api.table.v1 import table_pb2
-from relance.poker.config import table_config
+from relance.poker.config import changed_rake, table_config
 from relance.poker.games import GAMES, Forced
 from relance.poker.houses import House, all_houses
 from relance.poker.rejected import Rejected
@@ -224,6 +224,33 @@ def test_K6_the_percentage_is_a_setting_of_the_table() -> None:
     assert table_config(request("salon", blinds=(50, 100))).rake.id == "none"
     wrong = refusal(request("comptoir", blinds=(50, 100), choices={"rake_basis_points": "501"}))
     assert wrong.metadata == {"field": "choices.rake_basis_points", "allowed": "0 to 500"}
+
+
+def test_K6_the_percentage_of_a_running_table_changes_as_a_new_version() -> None:
+    setup = table_config(request("comptoir", blinds=(50, 100)))
+    change = table_pb2.ChangeSettingsRequest(rake_basis_points=250, rake_cap=150)
+    new = changed_rake(setup.config, setup.rake, change)
+    assert new is not None
+    assert (new.id, new.band, new.version, new.tiers[0].basis_points, new.tiers[0].cap) == (
+        "comptoir", "percentage", setup.rake.version + 1, 250, 150,
+    )  # fmt: skip
+    none = changed_rake(setup.config, new, table_pb2.ChangeSettingsRequest(rake_basis_points=0))
+    assert none is not None
+    assert not none.tiers
+    capped = changed_rake(setup.config, new, table_pb2.ChangeSettingsRequest(rake_cap=0))
+    assert capped is not None
+    assert (capped.version, capped.tiers[0].basis_points, capped.tiers[0].cap) == (new.version + 1, 250, 0)
+    assert changed_rake(setup.config, new, table_pb2.ChangeSettingsRequest(display_name="x")) is None
+    salon = table_config(request("salon", blinds=(50, 100)))
+    taken = changed_rake(salon.config, salon.rake, table_pb2.ChangeSettingsRequest(rake_basis_points=500))
+    assert taken is not None
+    assert (taken.id, taken.tiers[0].basis_points) == ("salon", 500)
+    with pytest.raises(Rejected) as refused:
+        changed_rake(setup.config, new, table_pb2.ChangeSettingsRequest(rake_basis_points=501))
+    assert refused.value.metadata == {"field": "rake_basis_points", "allowed": "0 to 500"}
+    bands = table_config(request(blinds=(1, 2)))
+    with pytest.raises(Rejected, match="only in a house that takes a percentage"):
+        changed_rake(bands.config, bands.rake, change)
 
 
 NOT_SPREAD = [

@@ -10,7 +10,7 @@ from typing import Any
 import asyncpg
 from pydantic import SecretStr
 from tests.conftest import Migrated
-from tests.table.support import Keys, Room, bearer, beside, refusal, until
+from tests.table.support import Client, Keys, Room, bearer, beside, refusal, until
 
 from relance.api.common.v1 import game_pb2
 from relance.api.rake.v1 import rake_pb2, rake_pb2_grpc
@@ -80,6 +80,37 @@ async def test_an_excluded_player_does_not_get_the_seat_and_the_table_says_why(r
     assert refused.transfer_refused.reason == "SELF_EXCLUDED"
     assert (await ann.saw("seat_released")).seat_released.reason == "REFUSED"
     assert await room.balance("ann") == 5000
+
+
+async def test_who_excludes_themselves_at_the_table_keeps_the_seat_gets_no_more_chips_and_is_paid(room: Room) -> None:
+    process = await room.start()
+    table = await room.open(process)
+    clients = await room.seated(process, table, {"ann": 5000, "bob": 5000})
+    ann, stub = clients["ann"], room.tables(process)
+    await room.deposit("ann", 3000)
+    exclude = wallet_pb2.ExcludePlayerRequest(for_good=True)
+    await room.wallet.ExcludePlayer(exclude, metadata=bearer(room.keys.player("ann")))
+
+    top_up = table_pb2.PlayRequest(add_chips=table_pb2.AddChipsRequest(request_id="more", amount=500))
+    assert (await ann.ask(top_up)).WhichOneof("message") == "result"
+    assert (await ann.saw("transfer_refused")).transfer_refused.reason == "SELF_EXCLUDED"
+    assert ann.seat == 1
+    assert await room.balance("ann") == 3000
+    leave = table_pb2.LeaveSeatRequest(table=f"tables/{table}", request_id="leave")
+    await stub.LeaveSeat(leave, metadata=bearer(room.keys.player("ann")))
+    left = (await ann.saw("player_left")).player_left.amount
+    assert left > 0
+    await ann.saw("transfer_settled", lambda event: event.version > top_up_version(ann))
+    assert await room.balance("ann") == 3000 + left
+    sit = table_pb2.PlayRequest(take_seat=table_pb2.TakeSeatRequest(request_id="again", seat=1, buy_in=left))
+    await ann.ask(sit)
+    assert (await ann.saw("seat_released")).seat_released.reason == "REFUSED"
+    assert await room.balance("ann") == 3000 + left
+
+
+def top_up_version(client: Client) -> int:
+    """Where the table wrote that the top-up was refused."""
+    return next(event.version for event in client.events if event.WhichOneof("payload") == "transfer_refused")
 
 
 async def test_K7_a_new_schedule_is_adopted_at_the_next_hands_start_recorded_and_recounted(

@@ -62,6 +62,8 @@ async def test_C4_a_table_with_talk_own_hands_sessions_and_the_floor(room: Room)
     change = table_pb2.ChangeSettingsRequest(table=name, request_id="c", reason="slower", display_name="Slow")
     await admin.ChangeSettings(change, metadata=floor)
     assert (await ann.saw("settings_changed")).settings_changed.config.display_name == "Slow"
+    dearer = table_pb2.ChangeSettingsRequest(table=name, request_id="k", reason="K6", rake_basis_points=100)
+    assert (await refusal(admin.ChangeSettings(dearer, metadata=floor))).metadata["field"] == "rake_basis_points"
     ban = table_pb2.BanPlayerRequest(table=name, request_id="b", player="players/bob", reason="again (C2)")
     await admin.BanPlayer(ban, metadata=floor)
     assert (await ann.saw("player_banned")).player_banned.reason == "again (C2)"

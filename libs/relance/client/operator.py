@@ -186,8 +186,13 @@ class Operator:
         timers: game_pb2.Timers | None = None,
         min_buy_in: int = 0,
         max_buy_in: int = 0,
+        rake_basis_points: int | None = None,
+        rake_cap: int | None = None,
     ) -> int:
-        """Another name, other clocks or buy-ins from the next hand on; what is not given stays. Role floor."""
+        """Another name, other clocks or buy-ins from the next hand on; what is not given stays. Role floor.
+
+        `rake_basis_points`, `rake_cap`: of a table in a house that takes a percentage, while no hand is running.
+        """
         name = table_name(table)
         request = table_pb2.ChangeSettingsRequest(
             table=name,
@@ -197,6 +202,8 @@ class Operator:
             timers=timers,
             min_buy_in=min_buy_in,
             max_buy_in=max_buy_in,
+            rake_basis_points=rake_basis_points,
+            rake_cap=rake_cap,
         )
         return (await self._at(name, lambda peer: peer.admin.ChangeSettings, request)).version
 

@@ -210,6 +210,31 @@ def changed(config: TableConfig, request: ChangeSettingsRequest) -> TableConfig:
     return new
 
 
+def changed_rake(config: TableConfig, rake: RakeSchedule, request: ChangeSettingsRequest) -> RakeSchedule | None:
+    """A running table's percentage with what a request changes in it, as its next version; None: nothing (K6).
+
+    Raises Rejected FIELD_INVALID.
+    """
+    wanted = [field for field in _RAKE_CHOICES if request.HasField(field)]
+    if not wanted:
+        return None
+    percentage = load(config.house).rake.percentage
+    if percentage is None or config.currency == game_pb2.CURRENCY_CREDIT:
+        why = "K6: a table's own setting only in a house that takes a percentage, and never for credits"
+        raise invalid(wanted[0], str(getattr(request, wanted[0])), "left out", why)
+    now = rake.tiers[0] if rake.tiers else game_pb2.RakeTier()
+    part = request.rake_basis_points if "rake_basis_points" in wanted else now.basis_points
+    cap = request.rake_cap if "rake_cap" in wanted else now.cap
+    for field, figure, most in (("rake_basis_points", part, percentage.most), ("rake_cap", cap, MAX_AMOUNT)):
+        if not 0 <= figure <= most:
+            raise invalid(field, str(figure), f"0 to {most}", "K6")
+    new = schedule_for(
+        load(config.house), config.limit, config.stakes.low_limit, config.currency, basis_points=part, cap=cap
+    )
+    new.version = max(rake.version, new.version) + 1
+    return new
+
+
 def _rake_choice(house: House, name: str, special: dict[str, str]) -> int | None:
     """K6: a table's own percentage or cap; None: the house's."""
     if name not in special or house.rake.percentage is None:

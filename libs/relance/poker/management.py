@@ -78,7 +78,11 @@ def change_settings(table: Table, command: cmd.ChangeSettings, context: Context)
     Raises Rejected FIELD_INVALID; NOTHING_TO_CHANGE for another rake in a hand, which began with the one before.
     """
     if table.hand is not None and command.rake is not None:
-        raise Rejected(reason_pb2.REASON_NOTHING_TO_CHANGE, "the rake changes between hands", {})
+        raise Rejected(
+            reason_pb2.REASON_NOTHING_TO_CHANGE,
+            "the rake changes between two hands: pause the table, then ask again",
+            {},
+        )
     terms_of(command.config)
     highest = max(table.seats, default=0)
     if highest > command.config.seats:

@@ -101,6 +101,12 @@ def _own(schedule: RakeSchedule) -> RakeSchedule:
     """The house's own version of a band. Raises Refused SCHEDULE_NOT_FOUND."""
     if schedule.id in HOUSES:
         rake = load(schedule.id).rake
+        if rake.percentage is not None:
+            raise Refused(
+                reason_pb2.REASON_SCHEDULE_NOT_FOUND,
+                f"{schedule.id} takes a percentage, which is a setting of each table: see ChangeSettings.",
+                schedule=schedule.id,
+            )
         for band in rake.bands:
             if band.id == schedule.band:
                 return RakeSchedule(id=schedule.id, version=rake.version, band=band.id, tiers=band.tiers)

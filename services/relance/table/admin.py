@@ -13,7 +13,7 @@ from relance.api.table.v1 import table_pb2, table_pb2_grpc
 from relance.eventlog import EventLog, Unavailable
 from relance.poker import Request, redact
 from relance.poker.commands import ChangeSettings, Command, OpenTable
-from relance.poker.config import changed, table_config
+from relance.poker.config import changed, changed_rake, table_config
 from relance.runtime import validation
 from relance.runtime.auth import AUDITOR, FLOOR, SERVICE, VIEWER, Context, require
 from relance.runtime.errors import Refused
@@ -109,14 +109,15 @@ class TableAdminService(table_pb2_grpc.TableAdminServiceServicer):
     async def ChangeSettings(
         self, request: table_pb2.ChangeSettingsRequest, context: Context
     ) -> table_pb2.CommandResponse:
-        """Another name, other clocks or buy-ins from the next hand on."""
+        """Another name, other clocks, buy-ins or percentage from the next hand on."""
         caller = require(context, FLOOR)
         table, asked = self._asked("change_settings", request, caller.subject)
         reason = validation.text(request.reason, "reason", longest=requests.MAX_REASON)
-        config = (await self._tables.find(table)).table.config
-        if config is None:
+        now = (await self._tables.find(table)).table
+        if now.config is None or now.rake is None:
             raise self._tables.host.unavailable(table)
-        return await self._ask(table, ChangeSettings(caller.subject, changed(config, request), reason=reason), asked)
+        rake = changed_rake(now.config, now.rake, request)
+        return await self._ask(table, ChangeSettings(caller.subject, changed(now.config, request), rake, reason), asked)
 
     async def VoidHand(self, request: table_pb2.VoidHandRequest, context: Context) -> table_pb2.CommandResponse:
         """Void the running hand (C4)."""
