@@ -2,7 +2,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := run
-.PHONY: run test oracle drill chaos bench setup check lint types contracts buf protos image lock clean help
+.PHONY: run test oracle drill chaos bench setup check lint types contracts buf protos released image-check lock clean help
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -49,8 +49,11 @@ buf: .venv/.ready-dev
 
 protos: libs/relance/api/.built ## Build the code of the contract
 
-image: .venv/.ready-dev ## The contract as released: what later changes may not break
+released: .venv/.ready-dev ## The contract as released: what later changes may not break
 	@$(BIN)/buf build --exclude-source-info -o protos/released.binpb
+
+image-check: ## Build the image on a base of its own and try it: needs root, Debian, five minutes
+	@deploy/image/check.sh
 
 lock: .venv/.ready-dev ## Make the locks anew from requirements.in and requirements-dev.in
 	@for name in requirements requirements-dev; do \
@@ -62,7 +65,7 @@ clean: ## Remove everything that set-up made; data stays
 	@rm -rf .venv libs/relance/api .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 help: ## This list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST) | expand -t 12
 
 # A stamp is touched last: a step that was interrupted is done again, from its beginning.
 
