@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from relance.api.common.v1 import game_pb2, reason_pb2
 from relance.poker.games import GAMES, Forced
@@ -26,7 +26,7 @@ LONGEST_TABLE_NAME = 64
 TIMERS = ("decision_ms", "draw_ms", "time_bank_ms", "between_hands_ms", "reservation_ms", "answer_ms")
 
 _BUY_IN_CAPPED = (game_pb2.LIMIT_POT, game_pb2.LIMIT_HALF_POT, game_pb2.LIMIT_NO_LIMIT)
-_RAKE_CHOICES = ("rake_basis_points", "rake_cap")
+_RAKE_CHOICES: tuple[Literal["rake_basis_points"], Literal["rake_cap"]] = ("rake_basis_points", "rake_cap")
 
 
 class TableSetup(NamedTuple):
