@@ -251,3 +251,57 @@ async def test_what_was_verified_is_not_verified_again(tmp_path: Path) -> None:
     result = await verify_stream(whole, "t", whole.head, Kept.read(file))
     assert result.finding is None
     assert 0 < result.events == whole.head - first.head
+
+
+# What a fault is called, after how many rounds of betting and actions in the next one it may be reported.
+FAULTS = {
+    "FIRST_CARD_EXPOSED": (0, 0),
+    "CARD_EXPOSED": (0, 0),
+    "CARDS_EXPOSED": (0, 0),
+    "EXTRA_CARD": (0, 0),
+    "EXTRA_CARDS": (0, 0),
+    "FLOP_EARLY": (0, 1),
+    "FLOP_TOO_MANY": (1, 0),
+    "TURN_EARLY": (1, 1),
+    "RIVER_EARLY": (2, 0),
+}
+
+
+def live_room(kind: str) -> LoggedRoom:
+    """A hand dealt by people, with a fault in it, checked and called to its end; then another hand."""
+    rules = game_pb2.TableRules(burn_cards=True, showdown="all", deck_commitments=True)
+    room = LoggedRoom(playing.config(rules=rules))
+    for seat in range(1, 5):
+        room.sit(seat, 10_000)
+    chance = random.Random(kind)
+    room.start(VirtualDeck(chance.shuffle, chance.randbytes))
+    rounds, actions = FAULTS[kind]
+    while (hand := room.table.hand) is not None and hand.street < rounds:
+        _passes(room)
+    for _ in range(actions):
+        _passes(room)
+    room.do(cmd.ReportDealingFault(pb.DealingFault.Value(f"DEALING_FAULT_{kind}"), 2, "floor"))
+    while room.table.hand is not None:
+        _passes(room)
+    play_hands(room, 1, 9)
+    return room
+
+
+def _passes(room: LoggedRoom) -> None:
+    asked = room.asked()
+    room.act(asked.seat, playing.CHECK if playing.CHECK in asked.offer.actions else playing.CALL)
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+async def test_F1_F2_F3_F4_F5_dealing_faults_are_proven_and_a_changed_ruling_is_found(kind: str) -> None:
+    room = live_room(kind)
+    result = await verified(room)
+    assert result.finding is None, str(result.finding)
+    assert result.hands + result.voided == 2
+    appends = [[pb.TableEvent.FromString(event.SerializeToString()) for event in append] for append in room.appends]
+    ruled = next(e for append in appends for e in append if e.WhichOneof("payload") == "dealing_fault_ruled")
+    others = [fault for fault, moment in FAULTS.items() if moment != FAULTS[kind]]
+    ruled.dealing_fault_ruled.fault = pb.DealingFault.Value(f"DEALING_FAULT_{others[-1]}")
+    found = (await verified(room, appends)).finding
+    assert found is not None
+    assert found.version <= ruled.version
