@@ -196,6 +196,21 @@ async def test_the_room_is_found_through_the_lobby_without_a_token(room: Room) -
     assert answer.server_version
 
 
+async def test_clients_are_told_the_one_address_before_all_table_processes(
+    start: LobbyFactory, table_process: TableProcess
+) -> None:
+    outside = "tables.example:443"
+    await table_process.log.create("t-1", Story("t-1", now_us()).take())
+    lobby = await start(table_addresses=(table_process.address,), public_table_address=outside)
+
+    async def listed() -> bool:
+        return [table.address for table in (await lobby.tables()).tables] == [outside]
+
+    await until(listed)
+    room = await lobby.stub.GetRoom(lobby_pb2.GetRoomRequest())
+    assert list(room.table_addresses) == [outside]
+
+
 async def test_a_process_that_was_only_heard_of_is_forgotten_when_it_does_not_answer(
     keys: Keys, table_process: TableProcess
 ) -> None:

@@ -98,10 +98,11 @@ class LobbyService(lobby_pb2_grpc.LobbyServiceServicer):
 
     async def GetRoom(self, request: lobby_pb2.GetRoomRequest, context: Context) -> lobby_pb2.Room:
         """Where everything is."""
+        public = self._settings.public_table_address
         return lobby_pb2.Room(
             wallet_address=self._settings.wallet_address,
             rake_address=self._settings.rake_address,
-            table_addresses=self._tables.answering(),
+            table_addresses=[public] if public else self._tables.answering(),
             server_version=SERVER_VERSION,
         )
 
@@ -127,7 +128,8 @@ class LobbyService(lobby_pb2_grpc.LobbyServiceServicer):
         ids = [table.name.removeprefix("tables/") for table in tables if not table.closed]
         where = await self._tables.locate(ids)
         for table in tables:
-            table.address = where.get(table.name.removeprefix("tables/"), "")
+            address = where.get(table.name.removeprefix("tables/"), "")
+            table.address = address and (self._settings.public_table_address or address)
 
 
 class ProtectionService(lobby_pb2_grpc.ProtectionServiceServicer):

@@ -86,10 +86,10 @@ class WaitingService(waiting_pb2_grpc.WaitingServiceServicer):
 
 
 class PrivateTableService(private_pb2_grpc.PrivateTableServiceServicer):
-    """Tables for friends."""
+    """Tables for friends. `public`: one address for all tables, told instead of each one's; empty: there is none."""
 
-    def __init__(self, tables: PrivateTables) -> None:
-        self._tables = tables
+    def __init__(self, tables: PrivateTables, public: str = "") -> None:
+        self._tables, self._public = tables, public
 
     async def OpenPrivateTable(
         self, request: private_pb2.OpenPrivateTableRequest, context: Context
@@ -100,7 +100,7 @@ class PrivateTableService(private_pb2_grpc.PrivateTableServiceServicer):
         validation.present(request, "table")
         password = _password(request.password)
         opened = await shielded(self._tables.open(player, request_id, request.table, password))
-        return private_pb2.OpenPrivateTableResponse(table=opened.table, address=opened.address)
+        return private_pb2.OpenPrivateTableResponse(table=opened.table, address=self._public or opened.address)
 
     async def SetTablePassword(
         self, request: private_pb2.SetTablePasswordRequest, context: Context

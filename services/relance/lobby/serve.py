@@ -111,7 +111,8 @@ async def started(
         server.add(lobby_pb2_grpc.add_LobbyServiceServicer_to_server, lobby)
         server.add(lobby_pb2_grpc.add_ProtectionServiceServicer_to_server, ProtectionService(Protections(pool, clock)))
         server.add(waiting_pb2_grpc.add_WaitingServiceServicer_to_server, waiting)
-        server.add(private_pb2_grpc.add_PrivateTableServiceServicer_to_server, PrivateTableService(private))
+        friends = PrivateTableService(private, settings.public_table_address)
+        server.add(private_pb2_grpc.add_PrivateTableServiceServicer_to_server, friends)
         server.add(templates_pb2_grpc.add_TemplateServiceServicer_to_server, TemplateService(Templates(pool, clock)))
         server.add(houses_pb2_grpc.add_HouseServiceServicer_to_server, HouseService(maintenance))
         async with asyncio.TaskGroup() as group:

@@ -6,12 +6,15 @@ from pathlib import Path
 
 from pydantic import Field
 
-from relance.runtime.settings import ServiceSettings
+from relance.runtime.settings import OptionalAddress, ServiceSettings
 
 
 class LobbySettings(ServiceSettings):
     """What the lobby is told beyond the usual."""
 
+    public_table_address: OptionalAddress = ""
+    """One address for all tables, told to clients: of what stands before table processes that forward (a Service, a
+    gateway). Empty: clients are told the processes themselves."""
     player_signing_key: Path
     """PEM file of the Ed25519 key that signs players' tokens."""
     player_signing_kid: str = "lobby-1"
