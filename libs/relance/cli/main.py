@@ -18,6 +18,7 @@ import asyncpg
 import click
 from rich.console import Console
 
+from relance.cli.cluster import cluster
 from relance.cli.deploying import DEPLOYING
 from relance.cli.houses import describe
 from relance.cli.money import MONEY
@@ -162,7 +163,7 @@ def houses(house: str | None, as_json: bool) -> None:
     describe(Out(as_json=as_json), house)
 
 
-for operating in (*COMMANDS, *MONEY, *DEPLOYING, play):
+for operating in (*COMMANDS, *MONEY, *DEPLOYING, cluster, play):
     cli.add_command(operating)
 
 

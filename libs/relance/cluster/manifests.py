@@ -26,7 +26,7 @@ _SERVICE_PASSED = (
     "externalTrafficPolicy", "internalTrafficPolicy", "ipFamilies", "ipFamilyPolicy", "sessionAffinity", "type",
 )  # fmt: skip
 _ASIDE = frozenset(
-    {"CronJob", "Namespace", "NetworkPolicy", "PodDisruptionBudget", "PodMonitor", "PrometheusRule", "ServiceAccount",
+    {"Namespace", "NetworkPolicy", "PodDisruptionBudget", "PodMonitor", "PrometheusRule", "ServiceAccount",
      "Certificate", "Issuer", "ServiceMonitor", "Ingress", "Role", "RoleBinding"}
 )  # fmt: skip
 """Kinds that are read past: what one machine cannot carry out or does not need (README.md)."""
@@ -112,6 +112,8 @@ class Manifests:
     namespace: str = "default"
     workloads: dict[str, Workload] = field(default_factory=dict)
     jobs: dict[str, Job] = field(default_factory=dict)
+    cron_jobs: dict[str, Job] = field(default_factory=dict)
+    """What would be run by the clock, each as one Job."""
     services: dict[str, Service] = field(default_factory=dict)
     config_maps: dict[str, dict[str, bytes]] = field(default_factory=dict)
     secrets: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -149,6 +151,8 @@ def _add(manifests: Manifests, document: Mapping[str, object]) -> None:
         manifests.workloads[name] = replace(_workload(name, node.node("spec")), stateful=kind == "StatefulSet")
     elif kind == "Job":
         manifests.jobs[name] = _job(name, node.node("spec"))
+    elif kind == "CronJob":
+        manifests.cron_jobs[name] = _job(name, node.node("spec").node("jobTemplate").node("spec"))
     elif kind == "Service":
         manifests.services[name] = _service(name, node.node("spec"))
     elif kind == "ConfigMap":
