@@ -30,7 +30,7 @@ request_id: ContextVar[str] = ContextVar("relance_request", default="")
 REQUEST_ID_KEY = "x-request-id"
 """The metadata by which a request's id goes along with a call."""
 
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_LONGEST_ID = 64
 _PROCESS = secrets.token_hex(4)
 _numbers = count(1)
 
@@ -49,7 +49,7 @@ def new_request_id() -> str:
 
 def follow(given: str) -> None:
     """From here on this context is about the request of that id, where it is fit for one."""
-    if _REQUEST_ID.fullmatch(given):
+    if 0 < len(given) <= _LONGEST_ID and given.isascii() and given.isprintable():
         request_id.set(given)
 
 
@@ -61,6 +61,14 @@ def request(given: str = "") -> Iterator[str]:
         yield request_id.get()
     finally:
         request_id.reset(token)
+
+
+_level = logging.INFO
+
+
+def verbose() -> bool:
+    """Whether lines for finding faults are kept: asked where even a line that is not costs too much."""
+    return _level <= logging.DEBUG
 
 
 def configure(*, style: Literal["json", "console"] = "json", level: str = "info", output: TextIO | None = None) -> None:
@@ -78,7 +86,8 @@ def configure(*, style: Literal["json", "console"] = "json", level: str = "info"
         else structlog.dev.ConsoleRenderer(colors=stream.isatty())
     )
     after: list[Processor] = [structlog.processors.format_exc_info, hide_secrets, renderer]
-    number = logging.getLevelNamesMapping()[level.upper()]
+    global _level  # noqa: PLW0603  one log a process
+    _level = number = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
         processors=[*before, *after],
         wrapper_class=structlog.make_filtering_bound_logger(number),

@@ -22,7 +22,7 @@ from relance.api.common.v1 import reason_pb2
 from relance.runtime import auth, database, errors, metrics
 from relance.runtime.auth import Context, KeyRing
 from relance.runtime.errors import Refused
-from relance.runtime.logging import REQUEST_ID_KEY, new_request_id, request_id
+from relance.runtime.logging import REQUEST_ID_KEY, new_request_id, request_id, verbose
 from relance.transport import tracing
 
 log = structlog.get_logger(__name__)
@@ -183,6 +183,8 @@ class Pipeline:
             measured.handled(code)
             if span is not None:
                 tracing.end(span, code)
+            if verbose() and measured.counts:
+                log.debug("served", method=measured.method, code=code)
             self._running -= measured.counts
             if not self._running:
                 self._idle.set()

@@ -119,8 +119,8 @@ class Server:
         self._server.add_registered_method_handlers(service, wrapped)
 
     def wrap(self, method: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:
-        """A handler behind the pipeline of this server, for calls of `method` (/package.Service/Method) that come to the
-        process by another way.
+        """A handler behind the pipeline of this server, for calls of `method` (/package.Service/Method) that come to
+        the process by another way.
         """
         return self._pipeline.wrap(method, handler)
 
