@@ -1,4 +1,4 @@
-"""What a room on several machines needs before it starts: its secrets, and database roles that may log in."""
+"""What a room on several machines needs: its secrets, database roles that may log in, its first tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 import click
 
 from relance.room.credentials import Servers, logins, make
+from relance.room.demo import demo_tables, open_at
 from relance.room.services import let_log_in
+from relance.transport import Tls, TlsError
 
 
 @click.command("secrets")
@@ -39,4 +41,21 @@ def logins_command(folder: Path, migrate_url: str) -> None:
     click.echo(f"may log in: {', '.join(sorted(passwords))}")
 
 
-DEPLOYING = (secrets, logins_command)
+@click.command("open")
+@click.argument("address", metavar="HOST:PORT")
+@click.option("--house", help="The tables of this house; else one of every house and of every game.")
+@click.option("--token", envvar="RELANCE_TOKEN", show_envvar=True, required=True, help="A token of the floor's.")
+def open_command(address: str, house: str | None, token: str) -> None:
+    """Open tables at a room's table service. Run again, it opens nothing twice.
+
+    TLS by RELANCE_TLS_CA, RELANCE_TLS_CERT, RELANCE_TLS_KEY, RELANCE_TLS_SERVER_NAME.
+    """
+    try:
+        tls = Tls.from_environment()
+    except TlsError as error:
+        raise click.UsageError(str(error)) from error
+    for name in asyncio.run(open_at(address, token, demo_tables(house), tls)):
+        click.echo(name)
+
+
+DEPLOYING = (secrets, logins_command, open_command)

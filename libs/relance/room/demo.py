@@ -10,6 +10,7 @@ from relance.api.table.v1 import table_pb2, table_pb2_grpc
 from relance.poker.houses import HOUSES, load
 from relance.room.folder import OPERATOR_ROLES, DataFolder
 from relance.room.processes import RoomError
+from relance.transport import Tls, open_channel
 
 OPEN_TIMEOUT = 20.0
 
@@ -36,9 +37,16 @@ def demo_tables(house: str | None) -> list[table_pb2.OpenTableRequest]:
 
 async def open_tables(folder: DataFolder, address: str, requests: Sequence[table_pb2.OpenTableRequest]) -> list[str]:
     """Open tables at the table process at `address`; their resource names. Raises RoomError with the refusal."""
-    metadata = (("authorization", f"Bearer {folder.operator_token('room', OPERATOR_ROLES, seconds=60)}"),)
+    return await open_at(address, folder.operator_token("room", OPERATOR_ROLES, seconds=60), requests)
+
+
+async def open_at(
+    address: str, token: str, requests: Sequence[table_pb2.OpenTableRequest], tls: Tls | None = None
+) -> list[str]:
+    """The same with a token of the floor's, over TLS where there is any."""
+    metadata = (("authorization", f"Bearer {token}"),)
     names: list[str] = []
-    async with grpc.aio.insecure_channel(address) as channel:
+    async with open_channel(address, tls) as channel:
         admin = table_pb2_grpc.TableAdminServiceStub(channel)
         for request in requests:
             try:
