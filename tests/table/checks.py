@@ -91,10 +91,11 @@ class ClocksFireOnce:
 
 
 class BlindsGoRound:
-    """S1-S5: nobody has the big blind twice running, nobody plays long without it, nobody comes in for nothing."""
+    """S1-S5: the big blind goes round, nobody plays long without it, nobody comes in for nothing."""
 
     def __init__(self) -> None:
-        self._last_big = ""
+        self._last_big, self._button = "", 0
+        self._dealt: set[str] = set()
         self._free: Counter[str] = Counter()
         self._posts: dict[int, int] = {}
         self._owes: set[str] = set()
@@ -114,8 +115,14 @@ class BlindsGoRound:
         assert hand is not None
         assert config is not None
         big = next((hand.players[hand.index[seat]] for seat, k in posts.items() if k == pb.BLIND_KIND_BIG), "")
-        assert not big or big != self._last_big, f"{event.version}: {big} has the big blind twice running"
-        self._last_big = big or self._last_big
+        if big and big == self._last_big:
+            # S2 forbids it where two are dealt in. Among more the button goes its way, also where it comes to somebody
+            # new, or passes a seat that is empty by now.
+            two = len(hand.players) == 2 or (len(self._dealt) == 2 and self._dealt <= set(hand.players))
+            assert not two, f"{event.version}: {big} has the big blind twice running"
+            assert config.rules.button_rule != "dead", f"{event.version}: the big blind did not move on from {big}"
+            assert hand.button != self._button, f"{event.version}: the button stands still, {big} pays twice"
+        self._last_big, self._button, self._dealt = big or self._last_big, hand.button, set(hand.players)
         paid = {hand.players[hand.index[seat]] for seat, k in posts.items() if k in PAID}
         assert self._owes <= paid, f"{event.version}: {self._owes - paid} came in for nothing"
         for player in hand.players:
