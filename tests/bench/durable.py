@@ -27,6 +27,7 @@ TARGET = 2.5
 TABLES, SEATS = 50, 6
 WARM_UP, SECONDS, SETTLE, ROUNDS = 3.0, 3.0, 0.5, 4
 SEATING_SECONDS = 60.0
+TIMERS = Timers(between_hands_ms=1, decision_ms=60_000)
 
 Call = grpc.aio.StreamStreamCall[bytes, bytes]
 # Never a bet: every hand goes to its showdown.
@@ -75,23 +76,26 @@ class Load:
 
 
 class Side:
-    """A server and its players, who act while `gate` is open."""
+    """A server (of one process or more) and its players, who act while `gate` is open."""
 
-    def __init__(self, process: psutil.Process) -> None:
-        self.process = process
+    def __init__(self, *processes: psutil.Process) -> None:
+        self.processes = processes
         self.gate = asyncio.Event()
         self.traffic = Traffic()
         self.players: list[asyncio.Task[None]] = []
 
     async def load(self, seconds: float) -> Load:
         """Let them act for a while, with all that follows from it. Raises what ended a player."""
-        before, used, start = self.traffic.copy(), cpu_seconds(self.process), time.perf_counter()
+        before, used, start = self.traffic.copy(), self._used(), time.perf_counter()
         self.gate.set()
         await self._playing(seconds)
         self.gate.clear()
         acting = time.perf_counter() - start
         await self._playing(SETTLE)
-        return Load((cpu_seconds(self.process) - used) * 1e6, acting, self.traffic.since(before))
+        return Load((self._used() - used) * 1e6, acting, self.traffic.since(before))
+
+    def _used(self) -> float:
+        return sum(map(cpu_seconds, self.processes))
 
     async def _playing(self, seconds: float) -> None:
         ended, _ = await asyncio.wait(self.players, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -179,11 +183,20 @@ async def streams(
 @asynccontextmanager
 async def ours(bench: BenchRoom) -> AsyncIterator[Side]:
     """The table service, everyone seated."""
-    tables = await bench.open_tables(TABLES, timers=Timers(between_hands_ms=1, decision_ms=60_000))
-    players = [f"bench-{n}" for n in range(TABLES * SEATS)]
+    tables = await bench.open_tables(TABLES, timers=TIMERS)
+    async with seated_side(bench, tables, bench.room.address("table"), bench.table_process) as side:
+        yield side
+
+
+@asynccontextmanager
+async def seated_side(
+    bench: BenchRoom, tables: list[str], address: str, *processes: psutil.Process, name: str = "bench"
+) -> AsyncIterator[Side]:
+    """Everyone seated at tables that are reached at an address. `processes`: those whose processor time counts."""
+    players = [f"{name}-{n}" for n in range(TABLES * SEATS)]
     await bench.fund(players)
-    side, seated = Side(bench.table_process), asyncio.Queue[None]()
-    async with streams(bench.room.address("table"), PLAY, lambda n: bearer(bench.token(players[n]))) as calls:
+    side, seated = Side(*processes), asyncio.Queue[None]()
+    async with streams(address, PLAY, lambda n: bearer(bench.token(players[n]))) as calls:
         side.players = [
             asyncio.create_task(play(call, tables[n // SEATS], players[n], seated, side))
             for n, call in enumerate(calls)

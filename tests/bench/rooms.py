@@ -16,7 +16,8 @@ import psutil
 from relance.api.common.v1.game_pb2 import Timers
 from relance.client import Operator, connect
 from relance.room.folder import OPERATOR_ROLES
-from relance.room.room import Room, RoomOptions
+from relance.room.room import Room, RoomOptions, until
+from relance.room.services import environment, serve_command
 from relance.runtime.auth import PLAYER, TokenSigner
 
 T = TypeVar("T")
@@ -27,6 +28,7 @@ BLINDS = (50, 100)
 # Streams share a connection as far as HTTP/2 keeps pace, as players behind one proxy would.
 STREAMS_A_CHANNEL = 50
 CONCURRENT = 32
+START_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,21 @@ class BenchRoom:
         pid = self.room.child("table").pid
         assert pid is not None
         return psutil.Process(pid)
+
+    async def another_table_process(self, name: str, **settings: str) -> tuple[str, psutil.Process]:
+        """A further table process; its address. `settings`: as RELANCE_NAME, where they differ from the first one's."""
+        room = self.room
+        file = room.folder.run / f"{name}.address"
+        theirs = environment(
+            "table", room.folder, room.ports, (room.owner_url, room.nats_url), room.options.drain_seconds
+        )
+        own = {"LISTEN": "127.0.0.1:0", "METRICS": "", "ADDRESS_FILE": str(file), **settings}
+        room.add(name, serve_command("table"), {**theirs, **{f"RELANCE_{key}": value for key, value in own.items()}})
+        if not await until(file.exists, START_SECONDS):
+            raise RuntimeError(f"{name} did not start: {room.child(name).last_words()}")
+        pid = room.child(name).pid
+        assert pid is not None
+        return file.read_text(), psutil.Process(pid)
 
     def token(self, player: str) -> str:
         """A player's token, signed with the lobby's key."""

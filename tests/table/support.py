@@ -10,7 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import grpc
 import pytest
@@ -163,6 +163,7 @@ class Room:
         lobby: str = "",
         rake: str = "",
         listen: str = "127.0.0.1:0",
+        routing: Literal["forward", "redirect"] = "redirect",
     ) -> Process:
         """A table process."""
         settings = TableSettings(
@@ -175,6 +176,7 @@ class Room:
             rake_address=rake,
             listen=listen,
             lease=lease,
+            routing=routing,
         )
         stack = AsyncExitStack()
         process = await stack.enter_async_context(

@@ -93,9 +93,14 @@ class Link:
         self._outbox = Outbox(link_pb2.LinkRequest, OUTBOX_BYTES, lambda: None)
         self._numbers = count(1)
         self._calls: dict[int, Call] = {}
-        self._over = False
+        self._up = self._over = False
         self._ready: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._run(), name=f"link {address}")
+
+    @property
+    def up(self) -> bool:
+        """Whether calls can be passed on at once."""
+        return self._up and not self._over
 
     @property
     def lost(self) -> bool:
@@ -182,6 +187,7 @@ class Link:
                 if raw:
                     self._take(link_pb2.LinkResponse.FromString(raw))
                 elif not self._ready.done():
+                    self._up = True
                     self._ready.set_result(True)
         except grpc.aio.AioRpcError as error:
             why = error.code().name
@@ -232,6 +238,11 @@ class Links:
         self._open_channel, self._token = open_channel, token
         self._links: dict[str, Link] = {}
         self._closed = False
+
+    def up(self, address: str) -> Link | None:
+        """The link to an address, where it is up."""
+        link = self._links.get(address)
+        return link if link is not None and link.up else None
 
     async def to(self, address: str) -> Link:
         """A link that is up. Raises LinkLost."""

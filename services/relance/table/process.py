@@ -80,14 +80,15 @@ class Process:
     """A running table process."""
 
     def __init__(
-        self, tables: Tables, server: Server, heartbeat: Heartbeat, observer: Observer, router: Router,
+        self, tables: Tables, server: Server, heartbeat: Heartbeat, observer: Observer, router: Router, links: Links,
         landing: Landing, work: asyncio.Future[Any],
     ) -> None:  # fmt: skip
         self.tables = tables
         self.server = server
         self.observer = observer
         self.router = router
-        self._landing = landing
+        self.links = links
+        self.landing = landing
         self._heartbeat = heartbeat
         self._work = work
 
@@ -114,7 +115,7 @@ class Process:
         except Unavailable:
             log.warning("heartbeat row left behind: the database is away")
         self.router.stop()
-        self._landing.close()
+        self.landing.close()
         await self.server.drain(2.0)
 
 
@@ -205,7 +206,7 @@ async def running(
         running_work = asyncio.gather(*work)
         stack.callback(timers.stop)
         stack.push_async_callback(_cancelled, running_work)
-        yield Process(tables, server, heartbeat, observer, router, landing, running_work)
+        yield Process(tables, server, heartbeat, observer, router, links, landing, running_work)
 
 
 async def _opened(stack: AsyncExitStack, settings: TableSettings, writer: str) -> PostgresLog:

@@ -23,8 +23,7 @@ from relance.api.table.v1 import link_pb2
 from relance.runtime import errors
 from relance.runtime.auth import Context
 from relance.runtime.errors import Refused
-from relance.runtime.logging import request_id
-from relance.runtime.pipeline import REQUEST_ID_KEY
+from relance.runtime.logging import REQUEST_ID_KEY, request_id
 from relance.table.landing import Handler, status_code
 from relance.table.links import Call, Link, LinkLost, Links, StreamCall
 from relance.table.outbox import Metadata, pairs
@@ -193,6 +192,9 @@ class Router:
 
         Raises Refused TABLE_UNAVAILABLE.
         """
+        up = self._links.up(self._located.get(table, ""))
+        if up is not None:
+            return up
         for _ in range(_TRIES):
             known = table in self._located
             address = self._located[table] if known else (await self._tables.locate(table)).address
