@@ -111,6 +111,11 @@ class Follower:
         self.parked: dict[str, Exception] = {}
         """Streams on which the handler failed, and how."""
 
+    @property
+    def behind(self) -> int:
+        """Streams that are known to be ahead of what was applied. From any thread."""
+        return sum(version > self._positions.get(stream, 0) for stream, version in list(self._known.items()))
+
     async def run(self) -> None:
         """Follow. Ends by cancellation."""
         workers = [asyncio.create_task(self._work(), name=f"follower-{i}") for i in range(self._workers)]

@@ -100,7 +100,13 @@ class Publisher:
     @property
     def behind(self) -> int:
         """Streams of which NATS lacks messages that are not in memory."""
-        return sum(line.behind for line in self._lines.values())
+        return sum(line.behind for line in list(self._lines.values()))
+
+    @property
+    def lag(self) -> int:
+        """Messages that wait or are on their way, and streams that are behind. From any thread."""
+        lines = list(self._lines.values())
+        return sum(line.behind + len(line.waiting) + (line.sent is not None) for line in lines)
 
     async def adopt(self, stream: str, head: int) -> None:
         """Begin to publish a stream whose owner this process became; what its mark says is missing is sent first.

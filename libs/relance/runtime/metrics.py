@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from prometheus_client import REGISTRY, Counter, Gauge, Histogram, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -20,6 +21,8 @@ SECONDS = Histogram(
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
 OPEN = Gauge("relance_grpc_open", "RPCs that run now.", ["method"])
+FOLLOW_BEHIND = Gauge("relance_follow_behind", "Tables whose events are not all taken in, as far as is known.")
+FOLLOW_PARKED = Gauge("relance_follow_parked", "Tables whose events cannot be taken in: people must look.")
 
 
 class _Certificates(Collector):
@@ -54,6 +57,22 @@ REGISTRY.register(_certificates)
 def watch_certificate(tls: Tls) -> None:
     """Tell of this process's certificate from now on."""
     _certificates.watched = tls
+
+
+class Following(Protocol):
+    """Who takes in the tables' events (relance.eventlog.Follower)."""
+
+    parked: dict[str, Exception]
+
+    @property
+    def behind(self) -> int:
+        """Tables that are known to be ahead."""
+
+
+def watch_follower(follower: Following) -> None:
+    """Tell how far this process has come with the tables' events from now on."""
+    FOLLOW_BEHIND.set_function(lambda: follower.behind)
+    FOLLOW_PARKED.set_function(lambda: len(follower.parked))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from relance.lobby import projection
 from relance.lobby.offers import Offers
 from relance.lobby.tables import TableProcesses
 from relance.lobby.throttle import Throttle
-from relance.runtime import database
+from relance.runtime import database, metrics
 from relance.runtime.clock import Clock
 from relance.runtime.database import Pool
 from relance.runtime.nats import following
@@ -35,7 +35,7 @@ async def follow(pool: Pool, tables: TableProcesses, client: Client) -> None:
     def alarm(table: str, error: Exception) -> None:
         log.error("table cannot be followed", table=table, error=repr(error))
 
-    await Follower(
+    follower = Follower(
         pool,
         "lobby.followed",
         tables,
@@ -45,7 +45,9 @@ async def follow(pool: Pool, tables: TableProcesses, client: Client) -> None:
         types=projection.TYPES,
         workers=2,
         around=following,
-    ).run()
+    )
+    metrics.watch_follower(follower)
+    await follower.run()
 
 
 async def keep_clean(pool: Pool, throttle: Throttle, offers: Offers, clock: Clock) -> None:

@@ -69,6 +69,7 @@ async def started(settings: RakeSettings, clock: Clock) -> AsyncIterator[Server]
             workers=2,
             around=following,
         )
+        metrics.watch_follower(follower)
         server.add(rake_pb2_grpc.add_RakeServiceServicer_to_server, RakeService(pool, schedules, collector))
         async with asyncio.TaskGroup() as group:
             await server.start()

@@ -98,7 +98,11 @@ class Tables:
 
     def seats(self) -> int:
         """Seats taken at all tables."""
-        return sum(len(actor.table.seats) for actor in self.actors.values())
+        return sum(len(actor.table.seats) for actor in list(self.actors.values()))
+
+    def hands(self) -> int:
+        """Hands that run."""
+        return sum(actor.table.hand is not None for actor in list(self.actors.values()))
 
     def load(self) -> Load | None:
         """What this process carries; None: it takes no more."""
@@ -106,7 +110,7 @@ class Tables:
 
     def waiting(self) -> int:
         """Commands in all mailboxes."""
-        return sum(actor.waiting for actor in self.actors.values())
+        return sum(actor.waiting for actor in list(self.actors.values()))
 
     @property
     def closed(self) -> set[str]:

@@ -61,11 +61,12 @@ def order(table: str, currency: Currency.ValueType, asked: Transfer) -> wallet_p
 
 
 class Asked(NamedTuple):
-    """A transfer that is asked for, and the context that it was first asked for in."""
+    """A transfer that is asked for, the context that it was first asked for in, and since when (monotonic seconds)."""
 
     table: str
     order: wallet_pb2.TransferOrder
     context: Context
+    since: float
 
     @property
     def request(self) -> str:
@@ -98,9 +99,15 @@ class Transfers:
         """Ask for these from now on."""
         for each in asked:
             if each.id not in self._open:
-                self._open[each.id] = Asked(table, order(table, currency, each), copy_context())
+                self._open[each.id] = Asked(
+                    table, order(table, currency, each), copy_context(), self._clock.monotonic()
+                )
         self._metrics.transfers.set(len(self._open))
         self._wake.set()
+
+    def oldest(self) -> float:
+        """Seconds for which the oldest of the open transfers has been asked for here; 0: none is open."""
+        return max((self._clock.monotonic() - asked.since for asked in list(self._open.values())), default=0.0)
 
     def cash_out(self, account: str) -> str:
         """Id of a transfer from a table of this process that is on its way to a player's account; empty: there is none.

@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import asyncpg
 import structlog
-from prometheus_client import Counter
 
 from relance.api.wallet.v1 import wallet_pb2_grpc
 from relance.eventlog import Follower
@@ -21,6 +20,7 @@ from relance.runtime.paging import PageTokens
 from relance.runtime.server import MAX_ANSWER_BYTES, Server
 from relance.wallet.announce import Announcer
 from relance.wallet.credits import Credits
+from relance.wallet.figures import SETTLED, keep_summing
 from relance.wallet.handlers import LedgerService, WalletService
 from relance.wallet.ledger import Answer, Ledger, Order
 from relance.wallet.limits import PlayerLimits
@@ -31,8 +31,6 @@ from relance.wallet.winnings import POSITIONS, TYPES, Winnings
 log = structlog.get_logger(__name__)
 
 _POOL_SIZE = 8
-
-SETTLED = Counter("relance_wallet_settled", "Transfers that moved money.", ["purpose"])
 
 
 async def serve(settings: WalletSettings, stop: asyncio.Event) -> None:
@@ -84,7 +82,11 @@ async def started(settings: WalletSettings, clock: Clock | None = None) -> Async
         )
         server.add(wallet_pb2_grpc.add_LedgerServiceServicer_to_server, LedgerService(ledger, credits, limits))
         async with asyncio.TaskGroup() as group:
-            working = [group.create_task(announcer.run()), group.create_task(ledger.failed())]
+            working = [
+                group.create_task(announcer.run()),
+                group.create_task(ledger.failed()),
+                group.create_task(keep_summing(pool, clock)),
+            ]
             if credits is not None:
                 token = ServiceToken(signer, "wallet")
                 source = RemoteLog(
@@ -96,6 +98,7 @@ async def started(settings: WalletSettings, clock: Clock | None = None) -> Async
                     pool, POSITIONS, winnings, nats.client, winnings.take_in, alarm=_alarm, types=TYPES, workers=2,
                     around=following,
                 )  # fmt: skip
+                metrics.watch_follower(follower)
                 working += [group.create_task(follower.run()), group.create_task(credits.run())]
             await server.start()
             yield server
