@@ -44,6 +44,9 @@ async def test_who_waits_for_a_cash_out_is_told_so_and_not_that_they_have_no_mon
         room = Room(stack, keys, url, nats_server.url, address)
         process = await room.start()
         one, two = await room.open(process), await room.open(process, request_id="open-2")
+        other = await room.start()
+        three = await room.open(other, request_id="open-3")
+        await until(lambda: [each.id for each in other.observer.living] == [process.tables.host.process])
         await room.deposit("ann", 5000)
         ann = await room.join(process, one, "ann")
         await ann.take_seat(1, 5000)
@@ -57,6 +60,13 @@ async def test_who_waits_for_a_cash_out_is_told_so_and_not_that_they_have_no_mon
             refused = await refusal(stub.TakeSeat(sit, metadata=token))
             assert str(refused).startswith("CASH_OUT_PENDING")
             assert refused.metadata["pending"].startswith(f"{one}-")
+        # Another process asks the one that runs the table.
+        sit = table_pb2.TakeSeatRequest(table=f"tables/{three}", request_id="sit-there", seat=1, buy_in=5000)
+        refused = await refusal(room.tables(other).TakeSeat(sit, metadata=token))
+        assert refused.metadata["pending"].startswith(f"{one}-")
+        there = await room.join(other, three, "ann")
+        answer = await there.ask(table_pb2.PlayRequest(take_seat=sit))
+        assert answer.refusal.reason == "CASH_OUT_PENDING"
 
         wallet = AsyncExitStack()
         await beside(wallet, wallet_started(settings))  # and is there again: the money arrives, and sits down

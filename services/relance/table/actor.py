@@ -57,7 +57,7 @@ from relance.table.host import Host, closed
 from relance.table.mail import MAILBOX, Answer, Mail, Mailbox, Outcome, Reply, nobody
 from relance.table.streams import Stream
 from relance.table.timers import NEVER
-from relance.table.transfers import account
+from relance.table.transfers import account, on_its_way
 from relance.transport import tracing
 
 log = structlog.get_logger(__name__)
@@ -307,8 +307,7 @@ class Actor:
         if isinstance(command, TakeSeat | AddChips) and config is not None:
             pending = self.host.transfers.cash_out(account(command.player, config.currency))
             if pending:
-                text = "Your money is on its way from a table; ask again when it is there."
-                raise Refused(reason_pb2.REASON_CASH_OUT_PENDING, text, pending=pending)
+                raise on_its_way(pending)
 
     def _append(self, events: list[TableEvent], answer: Answer) -> None:
         self._appending = (events, answer, self.host.clock.monotonic())

@@ -58,7 +58,7 @@ class Handover:
     async def list(self, process: ProcessInfo) -> list[table_pb2.RunningTable]:
         """What another process runs; nothing where it does not answer."""
         request = link_pb2.ListRunningRequest().SerializeToString()
-        answer = await self._ask(process.address, LIST, LIST_SECONDS, request)
+        answer = await self.ask(process.address, LIST, LIST_SECONDS, request)
         return [] if answer is None else list(link_pb2.ListRunningResponse.FromString(answer).tables)
 
     async def _work(self, address: str) -> None:
@@ -76,7 +76,7 @@ class Handover:
         )
         taken: set[str] = set()
         try:
-            answer = await self._ask(address, TAKE, TAKE_SECONDS, request.SerializeToString())
+            answer = await self.ask(address, TAKE, TAKE_SECONDS, request.SerializeToString())
             if answer is not None:
                 taken = set(link_pb2.TakeTablesResponse.FromString(answer).tables)
             log.info("tables handed over", to=address, tables=len(taken), of=len(given))
@@ -85,7 +85,7 @@ class Handover:
                 if not future.done():
                     future.set_result(f"tables/{table}" in taken)
 
-    async def _ask(self, address: str, method: str, seconds: float, request: bytes) -> bytes | None:
+    async def ask(self, address: str, method: str, seconds: float, request: bytes) -> bytes | None:
         """The answer of another process; None: there was none in time, or it refused."""
         try:
             async with asyncio.timeout(seconds):

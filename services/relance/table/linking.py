@@ -33,3 +33,8 @@ class LinkService(link_pb2_grpc.TableLinkServiceServicer):
         """What runs here."""
         require(context, SERVICE)
         return link_pb2.ListRunningResponse(tables=running(self._tables))
+
+    async def FindCashOut(self, request: link_pb2.FindCashOutRequest, context: Context) -> link_pb2.FindCashOutResponse:
+        """A cash-out that is on its way from a table that runs here."""
+        require(context, SERVICE)
+        return link_pb2.FindCashOutResponse(transfer=self._tables.host.transfers.cash_out(request.account))

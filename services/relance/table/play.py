@@ -197,7 +197,19 @@ class _Session:
                 tracing.end(span, code_of(refused.reason).name)
             return
         self.pending += 1
-        self._actor.post(Mail(order, request, received, _Answer(self, self._stream, request_id, span)))
+        mail = Mail(order, request, received, _Answer(self, self._stream, request_id, span))
+        if self._tables.cash_outs.asked_for(self._actor.table, order, request):
+            self._tables.keep(self._buy(mail))
+        else:
+            self._actor.post(mail)
+
+    async def _buy(self, mail: Mail) -> None:
+        try:
+            await self._tables.cash_outs.confirm_none(self._actor.table, mail.command)
+        except Refused as refused:
+            mail.answer(refused)
+        else:
+            self._actor.post(mail)
 
     async def _say(self, request: table_pb2.SendChatRequest, span: tracing.Span | None) -> None:
         answer = _Answer(self, self._stream, request.request_id, span)

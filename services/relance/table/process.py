@@ -29,6 +29,7 @@ from relance.runtime.paging import PageTokens
 from relance.runtime.server import Server
 from relance.table import wire
 from relance.table.admin import TableAdminService
+from relance.table.cash_outs import CashOuts
 from relance.table.chat import Chat
 from relance.table.cluster import Cluster
 from relance.table.handover import Handover
@@ -183,6 +184,7 @@ async def running(
         placement = Placement(writer, lambda: observer.living, tables.load)
         handover = Handover(links, placement, token.metadata, tables.keep)
         tables.give = handover.give
+        tables.cash_outs = CashOuts(handover.ask, lambda: observer.living)
         cluster = Cluster(tables, router, placement, handover, lambda: observer.living)
         service = TableService(
             tables, events, Play(tables, events, keyring, chat), keyring, chat, pages,

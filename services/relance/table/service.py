@@ -187,5 +187,7 @@ class TableService(table_pb2_grpc.TableServiceServicer):
         if invitation:
             command = admitted(self._keyring, invitation, command, table, self._tables.host.clock.now_us())
         actor = await self._tables.find(table)
+        if self._tables.cash_outs.asked_for(actor.table, command, asked):
+            await self._tables.cash_outs.confirm_none(actor.table, command)
         version = await actor.ask(command, asked)
         return table_pb2.CommandResponse(request_id=asked.id, version=version)

@@ -21,6 +21,7 @@ from relance.poker.snapshot import dump
 from relance.runtime.errors import Refused
 from relance.runtime.pipeline import shielded
 from relance.table.actor import Actor
+from relance.table.cash_outs import CashOuts
 from relance.table.host import Host, closed
 from relance.table.recovery import Recovered, recover
 
@@ -51,6 +52,8 @@ class Tables:
         self.given_back: set[str] = set()
         """Tables that a newer version wrote to: not to be claimed again by this one."""
         self.stopped: dict[str, Refused] = {}  # owned but not run: closed for good, or not to be replayed
+        self.cash_outs = CashOuts(_no_answer, tuple)
+        """Finds money that is on its way from tables of other processes."""
         self.give: Give = _to_nobody
         """Offers a table that was given up to another process."""
         self._handed: dict[str, asyncio.Future[None]] = {}  # tables that are to be handed over, until they are
@@ -375,6 +378,10 @@ class Tables:
             log.warning("side work failed", error=repr(error))
         elif error is not None:
             log.error("side work failed", exc_info=error)
+
+
+async def _no_answer(_address: str, _method: str, _seconds: float, _request: bytes) -> bytes | None:
+    return None
 
 
 async def _to_nobody(_table: str, _fence: int, _heir: str) -> bool:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import grpc
 import structlog
 
+from relance.api.common.v1 import reason_pb2
 from relance.api.common.v1.game_pb2 import CURRENCY_CREDIT, Currency
 from relance.api.events.v1 import events_pb2
 from relance.api.events.v1.events_pb2 import TransferPurpose
@@ -28,6 +29,7 @@ from relance.poker.commands import TransferAnswered
 from relance.runtime import logging
 from relance.runtime.auth import ServiceToken
 from relance.runtime.clock import Clock
+from relance.runtime.errors import Refused
 from relance.table.metrics import TableMetrics
 from relance.transport import tracing
 
@@ -58,6 +60,12 @@ def order(table: str, currency: Currency.ValueType, asked: Transfer) -> wallet_p
         purpose=TransferPurpose.Name(asked.purpose).removeprefix("TRANSFER_PURPOSE_"),
         **{"from": source},
     )
+
+
+def on_its_way(transfer: str) -> Refused:
+    """The refusal of a buy-in or top-up while a cash-out of the player's is under way."""
+    text = "Your money is on its way from a table; ask again when it is there."
+    return Refused(reason_pb2.REASON_CASH_OUT_PENDING, text, pending=transfer)
 
 
 class Asked(NamedTuple):
