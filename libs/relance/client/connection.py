@@ -146,7 +146,9 @@ class AnyTable:
 
 
 class TableProcess:
-    """The process that runs one table: any table process locates it."""
+    """Where calls for one table go: to the process that runs it, which any table process locates, or to one that passes
+    them on.
+    """
 
     def __init__(self, connection: Connection, table: str, credentials: Credentials, known: str = "") -> None:
         self._connection = connection
@@ -179,7 +181,7 @@ class TableProcess:
                     raise refusal from failure
             else:
                 if answer.address:
-                    return answer.address
+                    return address if answer.forwards else answer.address
                 refusal = Unavailable("TABLE_UNAVAILABLE", "no process runs the table now", {"table": self._table})
         self._connection.look_again()
         raise _as_unavailable(refusal)

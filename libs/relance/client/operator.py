@@ -119,6 +119,23 @@ class Operator:
             )
         ).table
 
+    async def table_processes(self, *, tables: bool = False) -> list[table_pb2.TableProcess]:
+        """The table processes that live; with what each runs. Roles viewer, floor, auditor."""
+        request = table_pb2.ListProcessesRequest(tables=tables)
+        answer = await self._connection.call(
+            self._connection.tables, lambda peer: peer.admin.ListProcesses, request, self._credentials
+        )
+        return list(answer.processes)
+
+    async def hand_over(self, table: str | lobby_pb2.Table, process: str) -> table_pb2.HandOverTableResponse:
+        """Have another process (its id or address) run a table, once its hand is over. Role floor.
+
+        Raises Unavailable where a hand takes longer than `patience`; the table is handed over all the same.
+        """
+        name = table_name(table)
+        request = table_pb2.HandOverTableRequest(table=name, process=process)
+        return await self._at(name, lambda peer: peer.admin.HandOverTable, request)
+
     async def close_table(self, table: str | lobby_pb2.Table, reason: str = "") -> int:
         """Close a table after its hand; everyone is cashed out. Role floor."""
         name = table_name(table)
