@@ -24,6 +24,7 @@ from relance.cli.houses import describe
 from relance.cli.money import MONEY
 from relance.cli.operate import COMMANDS
 from relance.cli.play import play
+from relance.cli.rebalance import rebalance_command
 from relance.ops.audit import run_audit
 from relance.ops.output import Out
 from relance.room.chaos import ChaosOptions
@@ -163,7 +164,7 @@ def houses(house: str | None, as_json: bool) -> None:
     describe(Out(as_json=as_json), house)
 
 
-for operating in (*COMMANDS, *MONEY, *DEPLOYING, cluster, play):
+for operating in (*COMMANDS, *MONEY, *DEPLOYING, rebalance_command, cluster, play):
     cli.add_command(operating)
 
 

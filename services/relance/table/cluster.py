@@ -88,7 +88,7 @@ class Cluster:
 
 
 def _process(row: ProcessInfo, found: list[table_pb2.RunningTable]) -> table_pb2.TableProcess:
-    load = row.load or Load(len(found), sum(each.seats for each in found))
+    load = row.load if row.load is not None and not found else Load(len(found), sum(each.seats for each in found))
     return table_pb2.TableProcess(
         id=row.id, address=row.address, takes_tables=row.load is not None, tables=load.tables, seats=load.seats,
         running=found,
