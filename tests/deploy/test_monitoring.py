@@ -12,7 +12,10 @@ import yaml
 from tests.deploy.rendering import DEPLOY, REPOSITORY
 
 MONITORING = DEPLOY / "k8s" / "components" / "monitoring"
-SUFFIXES = {"Counter": ("_total",), "Gauge": ("",), "Histogram": ("_bucket", "_count", "_sum")}
+SUFFIXES = {
+    "Counter": ("_total",), "Gauge": ("",), "Histogram": ("_bucket", "_count", "_sum"),
+    "CounterMetricFamily": ("_total",), "GaugeMetricFamily": ("",),
+}  # fmt: skip
 GIVEN = {"pod", "le"}
 """Labels that Prometheus gives by itself."""
 
