@@ -62,7 +62,7 @@ lock: .venv/.ready-dev ## Make the locks anew from requirements.in and requireme
 	done
 
 clean: ## Remove everything that set-up made; data stays
-	@rm -rf .venv libs/relance/api .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf .venv libs/relance/api .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST) | expand -t 12
