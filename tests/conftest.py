@@ -13,11 +13,13 @@ from zlib import crc32
 import asyncpg
 import pytest
 import pytest_asyncio
+from tests.client.live import live
 from tests.containers import NatsContainer, PostgresContainer, require_engine
 
 from relance.room.embedded import Nats, Postgres
 from relance.runtime.migrations import migrate
 
+__all__ = ["live"]
 Migrated: TypeAlias = Callable[..., Awaitable[str]]
 _templates: dict[tuple[str, ...], str] = {}
 

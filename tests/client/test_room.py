@@ -9,14 +9,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.client.conftest import BUY_IN, Live
+from tests.client.live import BUY_IN, Live
 
 from relance.api.events.v1 import events_pb2
 from relance.client import ActionRefused, NoMoney, RelanceError, Room, Seat, SignInRequired, StaleAction, Watch, connect
 from relance.client.proofs import verify_hand
 from relance.room.bots import BotFleet
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PASSWORD = "correct horse"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from relance.api.common.v1 import game_pb2
 from relance.api.table.v1 import table_pb2 as pb
-from relance.play.drawing import Scene
+from relance.play.drawing import Scene, Seconds
 from relance.play.glyphs import SYMBOLS, Glyphs
 from relance.play.recap import Recap
 
@@ -42,7 +42,7 @@ def scene(
     view: pb.TableView,
     *,
     recap: Recap | None = None,
-    seconds: tuple[float, float] | None = None,
+    seconds: Seconds | None = None,
     glyphs: Glyphs = SYMBOLS,
 ) -> Scene:
     """The view with names: "Player 1" …"""

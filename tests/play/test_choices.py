@@ -39,7 +39,7 @@ def test_choices_say_what_they_cost() -> None:
 def test_B6_the_pot_is_counted_after_calling() -> None:
     found = sizes(facing_a_bet().prompt, facing_a_bet())
     assert (found.least, found.half_pot, found.pot, found.most) == (800, 1_100, 1_800, 10_001)
-    assert shortcuts_text(found, EUR) == "m min 8.00  h half pot 11.00  p pot 18.00  x max 100.01"
+    assert shortcuts_text(found, EUR) == "m min 8.00  h half pot 11.00  p pot 18.00  x all-in 100.01"
 
 
 def test_a_call_is_sent_at_once_for_the_turn_that_asked() -> None:

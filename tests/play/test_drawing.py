@@ -10,7 +10,7 @@ from tests.play.scenes import asked, playing, scene
 
 from relance.api.events.v1 import events_pb2
 from relance.api.table.v1 import table_pb2 as pb
-from relance.play.drawing import Scene, draw_table
+from relance.play.drawing import Scene, Seconds, draw_table
 from relance.play.glyphs import LETTERS
 from relance.play.recap import Recap
 
@@ -47,7 +47,7 @@ def test_the_drawing_has_exactly_the_size_asked_for(
     view.board = "2c3d4h5s6c"
     if asks:
         asked(view, asks, pb.ACTION_KIND_CHECK)
-    shown = Scene(view, {f"p{at + 1}": name for at, name in enumerate(names)}, Recap(), (3.0, 20.0))
+    shown = Scene(view, {f"p{at + 1}": name for at, name in enumerate(names)}, Recap(), Seconds(3.0, 20.0))
     lines = draw_table(shown, width, height).plain.split("\n")
     assert len(lines) == height
     assert {cell_len(line) for line in lines} == {width}
@@ -90,15 +90,15 @@ def test_states_are_words_not_colours() -> None:
 
 def test_whose_turn_it_is_and_the_clock_are_in_the_middle() -> None:
     view = asked(playing(6), 3, pb.ACTION_KIND_FOLD)
-    text = drawn(scene(view, seconds=(12.4, 20.0)))
+    text = drawn(scene(view, seconds=Seconds(12.4, 20.0)))
     assert "► Player 3 to act" in text
     assert " 12 s ████████████░░░░░░░░" in text
     view.prompt.seat = 1
-    assert "► Your turn" in drawn(scene(view, seconds=(12.4, 20.0)))
+    assert "► Your turn" in drawn(scene(view, seconds=Seconds(12.4, 20.0)))
 
 
 def test_in_five_lines_the_clock_shares_the_line_of_the_turn() -> None:
-    text = drawn(scene(asked(playing(6), 1, pb.ACTION_KIND_FOLD), seconds=(9.0, 20.0)), height=13)
+    text = drawn(scene(asked(playing(6), 1, pb.ACTION_KIND_FOLD), seconds=Seconds(9.0, 20.0)), height=13)
     line = next(line for line in text.split("\n") if "Your turn" in line)
     assert "9 s" in line
 
@@ -144,7 +144,7 @@ def test_after_a_hand_the_winners_and_what_they_showed_stay_until_the_next() -> 
 def test_plain_terminals_get_plain_letters() -> None:
     view = asked(playing(10, cards=5, own="AsKdQhJcTs"), 3, pb.ACTION_KIND_FOLD)
     view.pot, view.board = 300, "2c3d4h"
-    text = drawn(scene(view, seconds=(4.0, 20.0), glyphs=LETTERS))
+    text = drawn(scene(view, seconds=Seconds(4.0, 20.0), glyphs=LETTERS))
     assert text.isascii()
     assert "As Kd Qh Jc Ts" in text
     assert "Pot 3.00 EUR" in text

@@ -14,8 +14,10 @@ from relance.api.table.v1 import table_pb2 as pb
 from relance.client import NoMoney, RelanceError, StaleAction
 from relance.client.events import event_of
 from relance.play.app import light_background
-from relance.play.catalogue import COLUMNS, details, matches, room_filter, row
+from relance.play.catalogue import NARROW, ORDERS, WIDE, Listed, cells, details, matches
 from relance.play.choices import Marks
+from relance.play.drawing import Seconds
+from relance.play.filters import Wanted, is_expression
 from relance.play.glyphs import LETTERS, SYMBOLS, glyphs_for, short
 from relance.play.panel import Clock, Panel, head_text, keys_text, panel_text
 from relance.play.refusals import line
@@ -104,7 +106,7 @@ def test_the_head_says_whether_the_connection_stands() -> None:
     view = playing(3)
     assert "● connected (2 reconnects)" in head_text(view, SYMBOLS, 80, connected=True, reconnects=2).plain
     assert "○ RECONNECTING" in head_text(view, SYMBOLS, 80, connected=False).plain
-    assert "Blue room · Hold'em no limit 0.50/1.00 · hand 7" in head_text(view, SYMBOLS, 80, connected=True).plain
+    assert "Blue room · Hold'em no limit 0.50/1.00 € · hand 7" in head_text(view, SYMBOLS, 80, connected=True).plain
 
 
 def test_marked_cards_are_in_brackets() -> None:
@@ -119,15 +121,24 @@ def test_marked_cards_are_in_brackets() -> None:
 def test_the_clock_runs_by_this_machine_from_what_the_room_said_was_left() -> None:
     clock, view = Clock(), asked(playing(3), 2, pb.ACTION_KIND_FOLD, remaining_ms=20_000, deadline_us=1)
     clock.see(view, now=100.0)
-    assert clock.seconds(105.0) == (15.0, 20.0)
+    assert clock.seconds(105.0) == Seconds(15.0, 20.0)
     clock.see(view, now=106.0)
-    assert clock.seconds(130.0) == (0.0, 20.0)
+    assert clock.seconds(130.0) == Seconds(0.0, 20.0)
     view.prompt.deadline_us, view.prompt.remaining_ms = 2, 9_000
     clock.see(view, now=110.0)
-    assert clock.seconds(110.0) == (9.0, 20.0), "the room moved the deadline of the same turn"
+    assert clock.seconds(110.0) == Seconds(9.0, 20.0), "the room moved the deadline of the same turn"
     view.ClearField("prompt")
     clock.see(view, now=111.0)
     assert clock.seconds(111.0) is None
+
+
+def test_C1_the_time_bank_begins_where_the_decision_time_ends() -> None:
+    clock = Clock()
+    clock.see(
+        asked(playing(3), 2, pb.ACTION_KIND_FOLD, remaining_ms=50_000, time_bank_ms=30_000, deadline_us=1), now=0.0
+    )
+    assert clock.seconds(5.0) == Seconds(15.0, 20.0, 30.0)
+    assert clock.seconds(25.0) == Seconds(0.0, 20.0, 25.0)
 
 
 def in_lobby(**more: object) -> lobby_pb2.Table:
@@ -135,20 +146,46 @@ def in_lobby(**more: object) -> lobby_pb2.Table:
 
 
 def test_a_table_of_the_lobby_is_a_row() -> None:
-    cells = dict(zip(COLUMNS, row(in_lobby(average_pot=1_250, waiting=2), SYMBOLS, seated=True), strict=True))
-    assert cells == {
-        "Game": "Hold'em", "Limit": "no limit", "Stakes": "0.50/1.00 €", "Seats": "3/6", "State": "YOUR SEAT 2 wait",
-        "Avg pot": "12.50", "Hands/h": "–", "Name": "Blue room",
-    }  # fmt: skip
-    assert "buy-in 20.00 EUR - 100.00 EUR" in details(in_lobby(), LETTERS)
+    listed = Listed(in_lobby(average_pot=1_250, waiting=2, players_per_flop=2.5), seated=True)
+    for columns, row in (
+        (NARROW, ["* Hold'em NL", "0.50/1.00 €", "3/6", "2", "12.50", "2.5", "–", ""]),
+        (WIDE, ["* Hold'em", "no limit", "0.50/1.00 €", "3/6", "2", "12.50", "2.5", "–", "YOUR SEAT"]),
+    ):
+        drawn = [cell.plain for cell in cells(listed, columns, SYMBOLS)]
+        assert [cell.strip() for cell in drawn] == row
+        assert [cell_len(cell) for cell in drawn] == [column.width for column in columns]
+        assert sum(column.width for column in columns) <= (80 if columns is NARROW else 120) - 1
+    assert "buy-in 20.00 - 100.00 EUR" in details(Listed(in_lobby()), LETTERS)[0]
+    assert "2 waiting" in details(listed, SYMBOLS)[1]
 
 
 def test_words_are_matched_here_and_expressions_by_the_room() -> None:
     assert matches(in_lobby(), "hold NO")
     assert not matches(in_lobby(), "omaha")
-    assert room_filter("hold no", free_only=False) == ""
-    assert room_filter('game = "holdem" OR micro', free_only=True) == '(game = "holdem" OR micro) AND seats_free > 0'
+    assert not is_expression("hold no")
+    assert is_expression('game = "holdem" OR micro')
     assert matches(in_lobby(), 'game = "omaha"'), "the room has chosen already"
+
+
+def test_a_filter_is_an_expression_of_the_room() -> None:
+    wanted = Wanted(
+        "boulevard", "holdem", game_pb2.LIMIT_NO_LIMIT, EUR, 50, 200, free=2, turbo=False, heads_up=True, private=None
+    )
+    assert wanted.expression() == (
+        'house = "boulevard" AND game = "holdem" AND limit = NO_LIMIT AND currency = EUR AND low_limit >= 50 '
+        "AND low_limit <= 200 AND seats_free >= 2 AND NOT turbo AND heads_up"
+    )
+    assert is_expression(wanted.expression())
+    assert Wanted().expression() == ""
+    assert is_expression(Wanted(turbo=False).expression())
+
+
+def test_the_list_has_an_order() -> None:
+    tables = [in_lobby(average_pot=pot, waiting=1_000 - pot) for pot in (100, 900, 500)]
+    by_words = {order.words: [table.average_pot for table in order.sorted(tables)] for order in ORDERS}
+    assert by_words["largest pots"] == [900, 500, 100]
+    assert by_words["shortest waiting list"] == [900, 500, 100]
+    assert len(by_words["most players"]) == 3
 
 
 @pytest.mark.parametrize(

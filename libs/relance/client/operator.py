@@ -256,23 +256,6 @@ class Operator:
         name = table_name(table)
         return await self._at(name, lambda peer: peer.table.GetTable, table_pb2.GetTableRequest(table=name))
 
-    async def processes(self, *, tables: bool = False) -> list[table_pb2.TableProcess]:
-        """The table processes that live; with the tables that each runs. Roles viewer, floor, auditor."""
-        request = table_pb2.ListProcessesRequest(tables=tables)
-        answer = await self._connection.call(
-            self._connection.tables, lambda peer: peer.admin.ListProcesses, request, self._credentials
-        )
-        return list(answer.processes)
-
-    async def hand_over(self, table: str | lobby_pb2.Table, process: str) -> table_pb2.HandOverTableResponse:
-        """Have another process, by id or address, run a table once its hand is over. Role floor.
-
-        Waits for as long as the room's patience. Raises PROCESS_NOT_FOUND.
-        """
-        name = table_name(table)
-        request = table_pb2.HandOverTableRequest(table=name, process=process)
-        return await self._at(name, lambda peer: peer.admin.HandOverTable, request)
-
     async def list_heads(self, tables: Iterable[str] = ()) -> dict[str, int]:
         """Versions of the last events, by table id; of all tables, closed ones too, unless some are named."""
         request = table_pb2.ListHeadsRequest(tables=[table_name(table) for table in tables])

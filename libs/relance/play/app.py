@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from textual import work
 from textual.app import App
 from textual.binding import Binding, BindingType
 
 from relance.client import RelanceError, Room, Tls, connect
 from relance.play.glyphs import SYMBOLS, Glyphs, currency_name, money
+from relance.play.help import HelpScreen
+from relance.play.lobby import LobbyScreen
 from relance.play.refusals import line
 from relance.play.sign_in import SignInScreen
 from relance.play.table import TableScreen
+from relance.play.waiting import Places
+from relance.play.wishes import Wishes
 
 DARK, LIGHT = "textual-dark", "textual-light"
 # A lobby that does not answer for so long is said to be away, before any screen is drawn.
 _FIRST_SECONDS = 5.0
+_TICK_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +59,17 @@ async def play(options: PlayOptions) -> None:
 
 
 class PlayApp(App[None]):
-    """names: of players, by id, as far as they were asked for. kept: tables where the player left a seat behind."""
+    """names: of players, by id, as far as they were asked for. kept: tables where the player left a seat behind.
+
+    wishes: for new seats. places: what the player waits for, and the seats that are offered.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+t", "light", "light/dark", priority=True),
         Binding("ctrl+q", "quit", "quit", priority=True),
+        Binding("ctrl+y", "take_offer", "take the seat offered", priority=True),
+        Binding("ctrl+n", "leave_offer", "leave the seat offered", priority=True),
+        Binding("f1", "help", "help"),
     ]
     ENABLE_COMMAND_PALETTE = False
     TITLE = "Relance"
@@ -68,15 +81,76 @@ class PlayApp(App[None]):
         self.glyphs = options.glyphs
         self.names: dict[str, str] = {}
         self.kept: set[str] = set()
+        self.wishes = Wishes()
+        self.places = Places(self)
         self.mistake: Exception | None = None
+
+    @property
+    def light(self) -> bool:
+        """Whether the screen is light."""
+        return self.theme == LIGHT
 
     def on_mount(self) -> None:
         self.theme = LIGHT if self.options.light else DARK
         self.push_screen(SignInScreen())
 
+    def signed_in(self) -> None:
+        """The player is known: the lobby, and what is offered from now on."""
+        self.switch_screen(LobbyScreen())
+        self.run_worker(self.places.follow(), group="offers", exclusive=True)
+        self.set_interval(_TICK_SECONDS, self.places.show)
+
+    def say(self, sentence: str) -> None:
+        """Show one line, where the player looks."""
+        for screen in reversed(self.screen_stack):
+            if isinstance(screen, LobbyScreen | TableScreen):
+                screen.say(sentence)
+                return
+
+    async def pause(self, seconds: float) -> None:
+        """Wait before something is tried again."""
+        await asyncio.sleep(seconds)
+
+    def sit_at(self, table: str) -> None:
+        """Go to a table and sit down there, wherever one is now."""
+        tables = [screen for screen in self.screen_stack if isinstance(screen, TableScreen)]
+        there = next((screen for screen in tables if screen.table_name == table), None)
+        if there is None:
+            self.push_screen(TableScreen(table, sit=True))
+            return
+        while self.screen is not there:
+            self.pop_screen()
+        there.sit()
+
+    def show_as(self, *, four_colours: bool, light: bool) -> None:
+        """The suits in four colours or two, on a light screen or a dark one."""
+        self.glyphs = replace(self.glyphs, four_colours=four_colours)
+        self.theme = LIGHT if light else DARK
+
+    async def learn_names(self, players: Iterable[str]) -> None:
+        """Ask the lobby for names that are not known yet. Raises RelanceError."""
+        unknown = set(players) - self.names.keys() - {""}
+        if unknown:
+            self.names.update(await self.room.names(sorted(unknown)))
+
     def action_light(self) -> None:
         """Light or dark."""
         self.theme = DARK if self.theme == LIGHT else LIGHT
+
+    def action_help(self) -> None:
+        """The keys."""
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen())
+
+    @work(exclusive=True, group="offer")
+    async def action_take_offer(self) -> None:
+        """Take the seat that is offered."""
+        await self.places.take()
+
+    @work(exclusive=True, group="offer")
+    async def action_leave_offer(self) -> None:
+        """Leave the seat that is offered to the next."""
+        await self.places.leave()
 
     async def action_quit(self) -> None:
         """Quit; who has a seat is asked first, a second time quits."""

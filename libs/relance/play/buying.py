@@ -3,93 +3,101 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from relance.api.table.v1 import table_pb2 as pb
 from relance.client import Seat
-from relance.play.dialogs import AmountDialog, AnswerDialog
-from relance.play.glyphs import currency_name, figure, money, parse_money
+from relance.play.catalogue import title
+from relance.play.choices import step
+from relance.play.dialogs import AnswerDialog
+from relance.play.form import Form
+from relance.play.glyphs import currency_name, money
+from relance.play.private import invitation_for
+from relance.play.rows import Amount, Choice, Row, switch
 
 if TYPE_CHECKING:
     from relance.play.app import PlayApp
 
-
-class BuyIn:
-    """Sitting down (B1)."""
-
-    what: ClassVar = "Sitting down"
-    impossible: ClassVar = "You cannot sit down here with what is on your account."
-    done: ClassVar = "You have a seat."
-
-    def bounds(self, view: pb.TableView, balance: int) -> tuple[int, int]:
-        """Least and largest amount; the largest may be below the least."""
-        config = view.config
-        return config.min_buy_in, min(config.max_buy_in or balance, balance)
-
-    def usual(self, view: pb.TableView) -> int:
-        """What most people would have."""
-        return view.config.max_buy_in or 5 * view.config.min_buy_in
-
-    async def buy(self, seat: Seat, amount: int) -> None:
-        """Take any seat."""
-        await seat.sit(amount)
+Say = Callable[[str], None]
 
 
-class TopUp(BuyIn):
-    """More chips, up to the table's maximum; they join the stack at the next hand."""
+async def sit_down(app: PlayApp, seat: Seat, say: Say, wanted: int = 0) -> None:
+    """Ask for chips and seat (`wanted`: chosen already; 0: not), sit down, and say what came of it.
 
-    what: ClassVar = "More chips"
-    impossible: ClassVar = "Your stack is at the table's maximum."
-    done: ClassVar = "The chips join your stack at the next hand."
-
-    def bounds(self, view: pb.TableView, balance: int) -> tuple[int, int]:
-        config, me = view.config, view.seats[view.your_seat - 1]
-        most = config.max_buy_in - me.stack - me.chips_held if config.max_buy_in else balance
-        return 1, min(max(most, 0), balance)
-
-    async def buy(self, seat: Seat, amount: int) -> None:
-        await seat.add_chips(amount)
-
-
-def reader(least: int, most: int, currency: int) -> Callable[[str], int]:
-    """Reads a typed amount within bounds; raises ValueError with what would be accepted."""
-
-    def read(text: str) -> int:
-        amount = parse_money(text, currency)
-        if not least <= amount <= most:
-            raise ValueError(f"{figure(least, currency)} to {figure(most, currency)} would be accepted")
-        return amount
-
-    return read
-
-
-async def buy(app: PlayApp, seat: Seat, purchase: BuyIn, say: Callable[[str], None]) -> None:
-    """Ask for the amount, buy, and say what came of it. Raises RelanceError with the room's refusal."""
-    view, currency, glyphs = seat.view, seat.view.config.currency, app.glyphs
-    balance = await app.room.balance(currency_name(currency))
-    least, most = purchase.bounds(view, balance)
-    if balance < least:
-        lack = f"{purchase.what} takes {money(least, currency, glyphs)}; your account has {figure(balance, currency)}."
-        draw = purchase.usual(view)
-        answers = [("f", f"draw {money(draw, currency, glyphs)} from the faucet (play rooms only)")]
-        if await app.push_screen_wait(AnswerDialog(lack, answers)) != "f":
-            return
-        say(await app.draw_faucet(draw, currency))
-        least, most = purchase.bounds(view, await app.room.balance(currency_name(currency)))
-    if most < least:
-        say(purchase.impossible)
+    Raises RelanceError with the room's refusal.
+    """
+    config = seat.view.config
+    held = next((each.seat for each in seat.view.seats if each.reserved and each.player == app.room.player), 0)
+    balance = await _enough(app, seat, config.min_buy_in, config.max_buy_in or 5 * config.min_buy_in, say)
+    if balance is None:
         return
-    title = f"{purchase.what}: {figure(least, currency)} to {money(most, currency, glyphs)}"
-    hint = "enter: do it   m: least   x: most   esc: back"
-    first = min(max(purchase.usual(view) - view_stack(view), least), most)
-    read = reader(least, most, currency)
-    amount = await app.push_screen_wait(AmountDialog(title, hint, first, currency, read, {"m": least, "x": most}))
-    if amount is not None:
-        say("The money is on its way …")
-        await purchase.buy(seat, amount)
-        say(purchase.done)
+    invitation = "" if held or not config.private else await invitation_for(app, seat)
+    if invitation is None:
+        return
+    most = min(config.max_buy_in or balance, balance)
+    first = min(max(config.max_buy_in or 5 * config.min_buy_in, config.min_buy_in), most)
+    amount = Amount("buy_in", "Chips", config.currency, config.min_buy_in, most, first, step=step(seat.view))
+    rows: list[Row] = [amount, _seat_row(seat.view, held or wanted, held)]
+    if config.stakes.blinds:
+        rows.append(switch("wait", "Wait for the big blind", app.wishes.wait_for_big_blind))
+    if config.stakes.ante:
+        rows.append(switch("ask", "Ask before antes", not app.wishes.auto_post))
+    answers = await app.push_screen_wait(Form(f"Sit down at {title(config, app.glyphs)}", rows, "sit down", app.glyphs))
+    if answers is None:
+        return
+    say("The money is on its way …")
+    number = await seat.sit(
+        answers.amount("buy_in"),
+        answers.amount("seat"),
+        wait_for_big_blind=answers.get("wait") is True,
+        invitation=invitation,
+        ask_to_post=answers.get("ask") is True,
+    )
+    await app.wishes.give(seat)
+    say(f"You have seat {number}.")
 
 
-def view_stack(view: pb.TableView) -> int:
-    """Chips that the viewer has at the table."""
-    return view.seats[view.your_seat - 1].stack if view.your_seat else 0
+async def top_up(app: PlayApp, seat: Seat, say: Say) -> None:
+    """Ask for more chips, up to the table's maximum (B1), buy them and say what came of it. Raises RelanceError."""
+    config, me = seat.view.config, seat.me
+    balance = await app.room.balance(currency_name(config.currency))
+    room = max(config.max_buy_in - me.stack - me.chips_held, 0) if config.max_buy_in else 0
+    if config.max_buy_in and not room:
+        say(f"Your stack is at the table's maximum of {money(config.max_buy_in, config.currency, app.glyphs)}.")
+        return
+    found = balance or await _enough(app, seat, 1, room or 5 * config.min_buy_in, say)
+    if found is None:
+        return
+    most = min(room or found, found)
+    row = Amount("chips", "More chips", config.currency, 1, most, most, step=step(seat.view))
+    answers = await app.push_screen_wait(
+        Form("Buy chips; they join your stack at the next hand", [row], "buy", app.glyphs)
+    )
+    if answers is not None:
+        await seat.add_chips(answers.amount("chips"))
+        say("The chips join your stack at the next hand.")
+
+
+async def _enough(app: PlayApp, seat: Seat, least: int, usual: int, say: Say) -> int | None:
+    """What is on the account, drawn from the faucet where it is too little; None: it stays too little."""
+    currency, glyphs = seat.view.config.currency, app.glyphs
+    name = currency_name(currency)
+    balance = await app.room.balance(name)
+    if balance >= least:
+        return balance
+    lack = f"It takes {money(least, currency, glyphs)}; your account has {money(balance, currency, glyphs)}."
+    answers = [("f", f"draw {money(usual, currency, glyphs)} from the faucet (play rooms only)")]
+    if await app.push_screen_wait(AnswerDialog(lack, answers)) != "f":
+        return None
+    say(await app.draw_faucet(usual, currency))
+    balance = await app.room.balance(name)
+    return balance if balance >= least else None
+
+
+def _seat_row(view: pb.TableView, wanted: int, held: int) -> Choice:
+    """Which seat: any, or one of those that are free; the one that is held for the player alone."""
+    if held:
+        return Choice("seat", "Seat", [(f"{held}, held for you", held)])
+    free = [seat.seat for seat in view.seats if not seat.player]
+    options: list[tuple[str, object]] = [("any", 0), *((str(number), number) for number in free)]
+    return Choice("seat", "Seat", options, free.index(wanted) + 1 if wanted in free else 0)

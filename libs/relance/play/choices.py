@@ -29,7 +29,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Totals for the round that a bet or raise may make. `only`: where just these are legal."""
+    """Totals for the round that a bet or raise may make.
+
+    only: where just these are legal. all_in: whether the most is everything that the player has.
+    """
 
     least: int
     most: int
@@ -37,6 +40,7 @@ class Sizes:
     pot: int
     step: int
     only: tuple[int, ...] = ()
+    all_in: bool = False
 
     def shortcut(self, key: str) -> int | None:
         """The total of a shortcut: m least, h half the pot, p the pot, x most."""
@@ -77,7 +81,13 @@ def sizes(prompt: pb.Prompt, view: pb.TableView) -> Sizes:
         return max((size for size in only if size <= total), default=only[0]) if only else total
 
     return Sizes(
-        prompt.min_raise_to, prompt.max_raise_to, legal(called + after // 2), legal(called + after), step(view), only
+        prompt.min_raise_to,
+        prompt.max_raise_to,
+        legal(called + after // 2),
+        legal(called + after),
+        step(view),
+        only,
+        all_in=prompt.max_raise_to == me.bet + me.stack,
     )
 
 
@@ -87,15 +97,19 @@ def step(view: pb.TableView) -> int:
     return (stakes.blinds[-1] if stakes.blinds else 0) or stakes.low_limit or stakes.min_bet or stakes.ante or 1
 
 
-def shortcuts_text(sizes: Sizes, currency: int) -> str:
-    """The shortcuts of an amount entry, with what they mean now."""
+def shortcuts_text(sizes: Sizes, currency: int, width: int = 80) -> str:
+    """The shortcuts of an amount entry, with what they mean now; fewer words where there is little room."""
+    most = "all-in" if sizes.all_in else "max"
     named = (
         ("m", "min", sizes.least),
         ("h", "half pot", sizes.half_pot),
         ("p", "pot", sizes.pot),
-        ("x", "max", sizes.most),
+        ("x", most, sizes.most),
     )
-    return "  ".join(f"{key} {word} {figure(total, currency)}" for key, word, total in named)
+    text = "  ".join(f"{key} {word} {figure(total, currency)}" for key, word, total in named)
+    if len(text) <= width:
+        return text
+    return "  ".join(f"{key} {figure(total, currency)}" for key, _, total in named)
 
 
 class Marks:

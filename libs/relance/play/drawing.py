@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -24,14 +25,22 @@ _ASKS = {
 }
 
 
+class Seconds(NamedTuple):
+    """A clock: what is left of the decision time, what it began with, and what the time bank adds."""
+
+    left: float
+    whole: float
+    bank: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """All that the drawing depends on. `seconds`: left on the clock, and what it began with; None: no clock runs."""
+    """All that the drawing depends on. `seconds`: None where no clock runs."""
 
     view: pb.TableView
     names: Mapping[str, str]
     recap: Recap
-    seconds: tuple[float, float] | None = None
+    seconds: Seconds | None = None
     glyphs: Glyphs = SYMBOLS
 
     def name(self, player: str, width: int = 16) -> str:
@@ -192,15 +201,19 @@ def _clock(scene: Scene, width: int) -> list[Text]:
     return [clock_text(scene.seconds, min(width - 6, 20), scene.glyphs)]
 
 
-def clock_text(seconds: tuple[float, float], width: int, glyphs: Glyphs) -> Text:
-    """A clock: whole seconds left, and a bar that shrinks."""
-    left, whole = seconds
-    full = min(max(round(width * left / whole), 0), width) if whole > 0 else 0
+def clock_text(seconds: Seconds, width: int, glyphs: Glyphs) -> Text:
+    """A clock: whole seconds left, and a bar that shrinks; then the time bank."""
+    left, whole, bank = seconds
+    banked = left <= 0 < bank
     low = left < 5
+    more = f"+{bank:.0f} bank" if bank and not banked else ""
+    wide = max(width - cell_len(more) - 1, 5) if more else width
+    full = min(max(round(wide * left / whole), 0), wide) if whole > 0 else 0
     return Text.assemble(
-        (f"{max(left, 0):3.0f} s ", "bold red" if low else ""),
-        (glyphs.full * full, "red" if low else "green"),
-        (glyphs.empty * (width - full), "dim"),
+        (f"{bank:3.0f} s of the time bank" if banked else f"{left:3.0f} s ", "bold red" if low else ""),
+        ("" if banked else glyphs.full * full, "red" if low else "green"),
+        ("" if banked else glyphs.empty * (wide - full), "dim"),
+        (f" {more}" if more else "", "dim"),
     )
 
 
@@ -251,7 +264,7 @@ def _seat(scene: Scene, number: int, width: int, align: Align) -> list[Text]:
 def _state(seat: pb.SeatView) -> str:
     """What a seat does besides playing, in a word."""
     if seat.reserved:
-        return "buying in"
+        return "reserved"
     if not seat.connected:
         return "lost"
     if seat.in_hand and seat.folded:

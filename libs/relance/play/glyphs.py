@@ -33,6 +33,7 @@ class Glyphs:
     dash: str
     dot: str
     euro: str
+    four_colours: bool = False
 
 
 SYMBOLS: Final = Glyphs(
@@ -41,7 +42,8 @@ SYMBOLS: Final = Glyphs(
 LETTERS: Final = Glyphs(
     {"c": "c", "d": "d", "h": "h", "s": "s"}, "#", "D", ">", "#", ".", "*", "o", "++++", "-", "|", "~", "-", "-", "EUR"
 )
-_RED: Final = "hd"
+_TWO_COLOURS: Final = {"h": "red", "d": "red"}
+_FOUR_COLOURS: Final = {"h": "red", "d": "blue", "c": "green"}
 
 LIMITS: Final = {
     game_pb2.LIMIT_FIXED: "fixed limit",
@@ -49,6 +51,14 @@ LIMITS: Final = {
     game_pb2.LIMIT_POT: "pot limit",
     game_pb2.LIMIT_HALF_POT: "half-pot limit",
     game_pb2.LIMIT_NO_LIMIT: "no limit",
+}
+#: As players write them.
+LIMIT_LETTERS: Final = {
+    game_pb2.LIMIT_FIXED: "FL",
+    game_pb2.LIMIT_SPREAD: "SL",
+    game_pb2.LIMIT_POT: "PL",
+    game_pb2.LIMIT_HALF_POT: "HP",
+    game_pb2.LIMIT_NO_LIMIT: "NL",
 }
 GAMES: Final = {
     "holdem": "Hold'em",
@@ -92,8 +102,8 @@ def card_text(card: str, glyphs: Glyphs, *, bold: bool = True) -> Text:
     sign = glyphs.suits.get(suit)
     if sign is None:
         return Text(glyphs.back * 2)
-    style = ("bold " if bold else "") + ("red" if suit in _RED else "")
-    return Text(card[0] + sign, style.strip())
+    colour = (_FOUR_COLOURS if glyphs.four_colours else _TWO_COLOURS).get(suit, "")
+    return Text(card[0] + sign, f"{'bold ' if bold else ''}{colour}".strip())
 
 
 def cards_text(cards: str, glyphs: Glyphs, *, gap: str = " ", bold: bool = True) -> Text:
@@ -104,8 +114,18 @@ def cards_text(cards: str, glyphs: Glyphs, *, gap: str = " ", bold: bool = True)
 def money(amount: int, currency: int, glyphs: Glyphs = SYMBOLS) -> str:
     """Minor units for people: "1,234.50 €", "1,234 V$"."""
     if currency == game_pb2.CURRENCY_CREDIT:
-        return f"{amount:,} V$"
-    return f"{figure(amount, currency)} {glyphs.euro}"
+        return f"{amount:,} {unit(currency)}"
+    return f"{figure(amount, currency)} {unit(currency, glyphs)}"
+
+
+def signed(amount: int, currency: int, glyphs: Glyphs = SYMBOLS) -> str:
+    """A result for people: "+12.50 €", "-3.00 €"."""
+    return f"{'+' if amount > 0 else ''}{money(amount, currency, glyphs)}"
+
+
+def unit(currency: int, glyphs: Glyphs = SYMBOLS) -> str:
+    """What amounts of a currency end with."""
+    return "V$" if currency == game_pb2.CURRENCY_CREDIT else glyphs.euro
 
 
 def currency_name(currency: int) -> CurrencyName:

@@ -1,7 +1,8 @@
-"""The lobby: tables in a list, filtered; the account; the way to a table."""
+"""The lobby: tables as they change, filtered and in order; the account; the way to a table."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -9,120 +10,237 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widgets import DataTable, Input, Static
 
 from relance.api.common.v1 import game_pb2
 from relance.api.lobby.v1 import lobby_pb2
 from relance.client import RelanceError
-from relance.play.catalogue import COLUMNS, ORDERS, details, matches, room_filter, row
-from relance.play.dialogs import AmountDialog
-from relance.play.glyphs import clean, money, parse_money
+from relance.play.catalogue import NARROW, ORDERS, WIDE, Column, Listed, cells, details, matches
+from relance.play.filters import Wanted, filter_form, is_expression, wanted_by
+from relance.play.form import Form
+from relance.play.glyphs import clean, fit, money
+from relance.play.notices import notice_bar, notices_text
+from relance.play.private import open_private
 from relance.play.refusals import line
+from relance.play.rows import Amount
 from relance.play.table import TableScreen
+from relance.play.waiting import OfferBar, places_text
+from relance.play.wishes import ask_wishes
 
 if TYPE_CHECKING:
     from relance.play.app import PlayApp
 
-REFRESH_SECONDS = 5.0
+DRAW_SECONDS = 0.4
+"""The list is drawn at most so often, however fast it changes."""
+LOOK_SECONDS = 5.0
+"""How often is asked for what no stream tells: money, places in line, notices of seats left behind."""
+_AWAY = "The lobby does not answer; trying again …"
 _FAUCET = 100_000
+_WIDE_FROM = 110
 _KEYS = (
-    ("enter", "open"), ("/", "filter"), ("f", "free"), ("o", "order"), ("r", "refresh"), ("m", "money"),
-    ("^t", "light"), ("^q", "quit"),
+    ("enter", "open"), ("/", "search"), ("f", "filter"), ("o", "order"), ("w", "wait"), ("n", "private"),
+    ("m", "money"), ("?", "keys"), ("^q", "quit"),
 )  # fmt: skip
 
 
 class LobbyScreen(Screen[None]):
-    """The list is asked for again every few seconds, on `r`, and when the filter changes."""
+    """The list follows the room over a stream; where there is none it asks now and then, until there is one again."""
 
     app: PlayApp
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "focus_filter", "filter"),
-        Binding("f", "free", "free seats"),
-        Binding("o", "order", "order"),
-        Binding("r", "refresh", "refresh"),
+        Binding("slash", "focus_filter", "search"),
+        Binding("f", "filter", "filter"),
+        Binding("x", "no_filter", "no filter"),
+        Binding("o", "order(1)", "order"),
+        Binding("O", "order(-1)", "order before"),
+        Binding("r", "refresh", "ask anew"),
+        Binding("w", "wait", "wait"),
+        Binding("n", "private", "private table"),
         Binding("m", "money", "money"),
+        Binding("e", "wishes", "preferences"),
+        Binding("k", "seen", "notice seen"),
+        Binding("question_mark", "app.help", "keys"),
         Binding("escape", "focus_list", "list"),
     ]
     CSS = """
     LobbyScreen Static { height: 1; }
+    LobbyScreen #details { height: 2; }
+    LobbyScreen #places, LobbyScreen #notice { display: none; }
+    LobbyScreen #places.-shown, LobbyScreen #notice.-shown { display: block; }
     LobbyScreen Input { background: $boost; }
-    LobbyScreen DataTable { height: 1fr; }
+    LobbyScreen DataTable { height: 1fr; scrollbar-size: 1 1; }
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._tables: list[lobby_pb2.Table] = []
+        self._tables: dict[str, lobby_pb2.Table] = {}
         self._shown: list[lobby_pb2.Table] = []
-        self._free_only = False
+        self._drawn: list[tuple[str, ...]] = []
+        self._columns: tuple[Column, ...] = ()
         self._order = 0
-        self._filter_said = ""
+        self._wanted = Wanted()
+        self._houses: set[str] = set()
+        self._invited: set[str] = set()
+        self._balances: tuple[int, int] | None = None
+        self._noticed: dict[str, str] = {}
+        self._live = False
+        self._said = ""
+        self._drawing: Timer | None = None
 
     def compose(self) -> ComposeResult:
+        yield OfferBar()
         yield Static(id="head")
-        hint = '/ filter: words, or an expression as game = "holdem" AND big_blind <= 100'
+        hint = '/ search: words, or an expression as game = "holdem" AND low_limit <= 100'
         yield Input(placeholder=hint, id="filter", compact=True)
-        yield DataTable(id="tables", cursor_type="row", zebra_stripes=False)
+        yield DataTable(id="tables", cursor_type="row", cell_padding=0)
         yield Static(id="details")
+        yield Static(id="notice")
+        yield Static(id="places")
         yield Static(id="said")
         yield Static(Text("  ").join(Text.assemble((key, "bold"), f" {label}") for key, label in _KEYS))
 
     def on_mount(self) -> None:
-        table = self.query_one(DataTable)
-        for column in COLUMNS:
-            table.add_column(column, key=column)
-        table.focus()
-        self.set_interval(REFRESH_SECONDS, self.refresh_list)
-        self.refresh_list()
+        self.query_one(DataTable).focus()
+        self.set_interval(LOOK_SECONDS, self.look)
+        self.follow_tables()
 
     def on_screen_resume(self) -> None:
-        self.refresh_list()
+        self.look()
 
-    @work(exclusive=True, group="list")
-    async def refresh_list(self) -> None:
-        """Ask for tables and money, show them."""
+    def on_resize(self) -> None:
+        self.draw()
+
+    @work(exclusive=True, group="tables")
+    async def follow_tables(self) -> None:
+        """Stay on the room's list, in the tables that the filter lets through."""
         typed = self.query_one("#filter", Input).value.strip()
+        expression = typed if is_expression(typed) else ""
         room = self.app.room
-        try:
-            self._tables = await room.list_tables(
-                room_filter(typed, free_only=self._free_only), ORDERS[self._order][0], limit=500
-            )
-            balances = await room.balance("eur"), await room.balance("credit")
-        except RelanceError as refusal:
-            self.say(line(refusal, game_pb2.CURRENCY_EUR, self.app.glyphs))
-            return
-        if self._filter_said:
-            self.say("")
-        self._head(*balances)
-        self._list()
+        while True:
+            try:
+                async for tables in room.watch_tables(expression, lost=self._lost):
+                    self._came(tables)
+            except RelanceError as refusal:
+                self._lost(refusal)
+                if refusal.reason in {"INVALID_FILTER", "FIELD_INVALID"}:
+                    self.say(line(refusal, 0, self.app.glyphs))
+                    return
+            try:
+                self._came({table.name: table for table in await room.list_tables(expression, limit=500)})
+            except RelanceError as refusal:
+                self._lost(refusal)
+            await self.app.pause(LOOK_SECONDS)
 
-    def _head(self, euro: int, credit: int) -> None:
-        app = self.app
-        dot = f" {app.glyphs.dot} "
+    def _came(self, tables: dict[str, lobby_pb2.Table]) -> None:
+        self._tables, self._live = tables, True
+        self._houses |= {table.config.house for table in tables.values()}
+        self.draw_soon()
+
+    def _lost(self, refusal: RelanceError) -> None:
+        self._live = False
+        self.draw()
+
+    @work(exclusive=True, group="look")
+    async def look(self) -> None:
+        """Ask for what no stream tells; what cannot be had now is as it was."""
+        room, places = self.app.room, self.app.places
+        try:
+            self._balances = await room.balance("eur"), await room.balance("credit")
+            self._invited = {invite.table for invite in await room.private.invites()}
+            if places.waits:
+                await places.refresh()
+            for table in sorted(self.app.kept):
+                notices = await room.notices(table)
+                self._noticed[table] = notices_text(notices, self._currency(table), self.app.glyphs)
+                if any(notice.kind == "CASHED_OUT" for notice in notices):
+                    self.app.kept.discard(table)
+        except RelanceError:
+            return
+        self.draw()
+
+    def _currency(self, table: str) -> int:
+        found = self._tables.get(table)
+        return found.config.currency if found is not None else game_pb2.CURRENCY_EUR
+
+    def draw_soon(self) -> None:
+        """Draw once what changes in a short while."""
+        if self._drawing is None:
+            self._drawing = self.set_timer(DRAW_SECONDS if self._drawn else 0.01, self.draw)
+
+    def draw(self) -> None:
+        """Everything anew from the state."""
+        self._drawing = None
+        if not self.is_mounted:
+            return
+        self._list()
+        self._head()
+        self._details()
+        places = self.app.places
+        waits = f"You wait: {places_text(places.waits, places.titles, self.app.glyphs)}" if places.waits else ""
+        self._line("#places", waits)
+        notice = next((text for text in self._noticed.values() if text), "")
+        bar = self.query_one("#notice", Static)
+        bar.set_class(bool(notice), "-shown")
+        bar.update(notice_bar(notice, self.size.width, self.app.glyphs))
+        self._status()
+
+    def _line(self, selector: str, text: str) -> None:
+        """A line that is there only while it says something."""
+        static = self.query_one(selector, Static)
+        static.set_class(bool(text), "-shown")
+        static.update(fit(Text(text, "bold"), self.size.width, ellipsis=self.app.glyphs.ellipsis))
+
+    def _head(self) -> None:
+        app, glyphs = self.app, self.app.glyphs
+        dot = f" {glyphs.dot} "
+        euro, credit = self._balances or (None, None)
         parts = [
             "Relance",
             clean(app.names.get(app.room.player, "")),
-            money(euro, game_pb2.CURRENCY_EUR, app.glyphs),
-            money(credit, game_pb2.CURRENCY_CREDIT, app.glyphs),
-            ORDERS[self._order][1],
-            "free seats only" if self._free_only else "",
+            money(euro, game_pb2.CURRENCY_EUR, glyphs) if euro is not None else "",
+            money(credit, game_pb2.CURRENCY_CREDIT, glyphs) if credit is not None else "",
+            f"{len(self._shown)} tables, {ORDERS[self._order].words} first" if self._shown else "",
         ]
-        self.query_one("#head", Static).update(Text(dot.join(part for part in parts if part), "bold"))
+        state = f"{glyphs.on} live" if self._live else f"{glyphs.off} NO ANSWER"
+        left = fit(
+            Text(dot.join(filter(None, parts)), "bold"), self.size.width - len(state) - 1, ellipsis=glyphs.ellipsis
+        )
+        self.query_one("#head", Static).update(
+            Text.assemble(left, " ", (state, "green" if self._live else "bold red reverse"))
+        )
 
     def _list(self) -> None:
-        """Show the tables that match, the cursor where it was."""
+        """The tables that match, the cursor where it was. Only what changed is drawn again."""
         typed = self.query_one("#filter", Input).value.strip()
         table: DataTable[Text] = self.query_one(DataTable)
         at = self._under_cursor()
-        self._shown = [found for found in self._tables if matches(found, typed)]
+        columns = WIDE if self.size.width >= _WIDE_FROM else NARROW
+        listed = ORDERS[self._order].sorted([found for found in self._tables.values() if matches(found, typed)])
+        rows = [cells(self._listed(found), columns, self.app.glyphs) for found in listed]
+        drawn = [tuple(cell.plain for cell in row) for row in rows]
+        same = columns is self._columns and [found.name for found in self._shown] == [found.name for found in listed]
+        self._shown, before, self._drawn = listed, self._drawn, drawn
+        if same:
+            for place, row in enumerate(rows):
+                for number, cell in enumerate(row):
+                    if before[place][number] != cell.plain:
+                        table.update_cell_at((place, number), cell)  # type: ignore[arg-type]
+            return
+        if columns is not self._columns:
+            self._columns = columns
+            table.clear(columns=True)
+            for column in columns:
+                title = fit(Text(column.title), column.width - 1, column.align)
+                table.add_column(Text.assemble(" ", title) if column.align == "right" else title, width=column.width)
         table.clear()
-        for found in self._shown:
-            cells = row(found, self.app.glyphs, seated=found.name in self.app.kept)
-            table.add_row(*map(Text, cells), key=found.name)
-        place = next((place for place, found in enumerate(self._shown) if at and found.name == at.name), 0)
+        for found, row in zip(listed, rows, strict=True):
+            table.add_row(*row, key=found.name)
+        place = next((place for place, found in enumerate(listed) if at is not None and found.name == at.name), 0)
         table.move_cursor(row=place)
-        self._details()
-        if not self._shown:
-            self.say("No table matches." if self._tables else "No table is open.")
+
+    def _listed(self, table: lobby_pb2.Table) -> Listed:
+        return Listed(table, table.name in self.app.kept, table.name in self._invited)
 
     def _under_cursor(self) -> lobby_pb2.Table | None:
         place = self.query_one(DataTable).cursor_row
@@ -130,8 +248,22 @@ class LobbyScreen(Screen[None]):
 
     def _details(self) -> None:
         found = self._under_cursor()
-        text = details(found, self.app.glyphs) if found is not None else ""
-        self.query_one("#details", Static).update(Text(text, "italic"))
+        lines = details(self._listed(found), self.app.glyphs) if found is not None else ("", "")
+        fitted = [fit(Text(text, "italic"), self.size.width, ellipsis=self.app.glyphs.ellipsis) for text in lines]
+        self.query_one("#details", Static).update(Text("\n").join(fitted))
+
+    def _status(self) -> None:
+        """The last line said; that the lobby is away; that there is nothing."""
+        empty = ""
+        if not self._shown and self._live:
+            empty = "No table matches (x: no filter)." if self._tables or self._filtered() else "No table is open."
+        text = _AWAY if not self._live else self._said or empty
+        self.query_one("#said", Static).update(
+            fit(Text(text, "bold"), self.size.width, ellipsis=self.app.glyphs.ellipsis)
+        )
+
+    def _filtered(self) -> bool:
+        return bool(self.query_one("#filter", Input).value.strip())
 
     def on_data_table_row_highlighted(self, _: DataTable.RowHighlighted) -> None:
         self._details()
@@ -139,14 +271,16 @@ class LobbyScreen(Screen[None]):
     def on_data_table_row_selected(self, _: DataTable.RowSelected) -> None:
         found = self._under_cursor()
         if found is not None:
+            self.say("")
             self.app.push_screen(TableScreen(found.name))
 
     def on_input_changed(self, _: Input.Changed) -> None:
-        self._list()
+        self.draw()
 
     def on_input_submitted(self, _: Input.Submitted) -> None:
         self.action_focus_list()
-        self.refresh_list()
+        self.say("")
+        self.follow_tables()
 
     def action_focus_filter(self) -> None:
         self.query_one("#filter", Input).focus()
@@ -154,33 +288,94 @@ class LobbyScreen(Screen[None]):
     def action_focus_list(self) -> None:
         self.query_one(DataTable).focus()
 
-    def action_free(self) -> None:
-        self._free_only = not self._free_only
-        self.refresh_list()
+    @work(exclusive=True, group="ask")
+    async def action_filter(self) -> None:
+        """A form that writes the expression."""
+        houses = self._houses or {"boulevard"}
+        answers = await self.app.push_screen_wait(filter_form(self._wanted, houses, self.app.glyphs))
+        if answers is not None:
+            self._wanted = wanted_by(answers)
+            self._search(self._wanted.expression())
 
-    def action_order(self) -> None:
-        self._order = (self._order + 1) % len(ORDERS)
-        self.refresh_list()
+    def action_no_filter(self) -> None:
+        self._wanted = Wanted()
+        self._search("")
+
+    def _search(self, expression: str) -> None:
+        self.query_one("#filter", Input).value = expression
+        self.say("")
+        self.follow_tables()
+
+    def action_order(self, by: int) -> None:
+        """The next order of the list, or the one before."""
+        self._order = (self._order + by) % len(ORDERS)
+        self.draw()
 
     def action_refresh(self) -> None:
-        self.refresh_list()
+        self.follow_tables()
+        self.look()
 
-    @work(exclusive=True, group="money")
+    @work(exclusive=True, group="ask")
+    async def action_wait(self) -> None:
+        """Wait for a seat at the table under the cursor, or at any like it."""
+        found = self._under_cursor()
+        if found is not None:
+            await self._do(self.app.places.ask(found.name, found.config))
+
+    @work(exclusive=True, group="ask")
+    async def action_wishes(self) -> None:
+        """Preferences."""
+        await self._do(ask_wishes(self.app))
+
+    @work(exclusive=True, group="ask")
+    async def action_private(self) -> None:
+        """Open a private table like the one under the cursor, and go there."""
+        found = self._under_cursor()
+        if found is None:
+            self.say("Put the cursor on a table of the game that you want.")
+            return
+        try:
+            table = await open_private(self.app, found.config)
+        except RelanceError as refusal:
+            self.say(line(refusal, found.config.currency, self.app.glyphs))
+            return
+        if table:
+            self.app.push_screen(TableScreen(table, greeting="The table is yours: g invites friends, s sits down."))
+
+    @work(exclusive=True, group="ask")
     async def action_money(self) -> None:
         """Draw from the room's development faucet, in the currency of the table under the cursor."""
         found = self._under_cursor()
         currency = found.config.currency if found is not None else game_pb2.CURRENCY_EUR
-        amount = await self.app.push_screen_wait(
-            AmountDialog(
-                "From the faucet (play rooms only)", "enter: draw   esc: back", _FAUCET, currency,
-                lambda text: parse_money(text, currency), {},
-            )
-        )  # fmt: skip
-        if amount is not None:
-            self.say(await self.app.draw_faucet(amount, currency))
-            self.refresh_list()
+        row = Amount("amount", "Amount", currency, 1, first=_FAUCET, step=_FAUCET)
+        answers = await self.app.push_screen_wait(
+            Form("From the faucet (play rooms only)", [row], "draw", self.app.glyphs)
+        )
+        if answers is not None:
+            self.say(await self.app.draw_faucet(answers.amount("amount"), currency))
+            self.look()
+
+    @work(exclusive=True, group="seen")
+    async def action_seen(self) -> None:
+        """The notice that is shown was seen."""
+        table = next((table for table, text in self._noticed.items() if text), "")
+        if table:
+            del self._noticed[table]
+            await self._do(self._acknowledge(table))
+
+    async def _acknowledge(self, table: str) -> str:
+        await self.app.room.acknowledge(table)
+        return ""
+
+    async def _do(self, command: Awaitable[str]) -> None:
+        """Do something, and say what came of it."""
+        try:
+            self.say(await command)
+        except RelanceError as refusal:
+            self.say(line(refusal, game_pb2.CURRENCY_EUR, self.app.glyphs))
+        self.draw()
 
     def say(self, sentence: str) -> None:
         """Show one line."""
-        self._filter_said = sentence
-        self.query_one("#said", Static).update(Text(sentence, "bold"))
+        self._said = sentence
+        self._status()

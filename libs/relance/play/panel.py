@@ -9,11 +9,24 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from relance.api.table.v1 import table_pb2 as pb
-from relance.play.choices import Choice, Marks
-from relance.play.glyphs import LIMITS, Glyphs, card_text, cards_text, clean, fit, game_title, money, stakes_text
+from relance.play.catalogue import title
+from relance.play.choices import Choice, Marks, Sizes
+from relance.play.drawing import Seconds
+from relance.play.glyphs import (
+    LIMITS,
+    Glyphs,
+    card_text,
+    cards_text,
+    figure,
+    fit,
+    game_title,
+    money,
+    stakes_text,
+    unit,
+)
 
-WATCHING = (("s", "sit down"), ("h", "hands"), ("esc", "lobby"))
-SEATED = (("z", "sit out"), ("t", "top up"), ("l", "leave"), ("h", "hands"), ("esc", "lobby"))
+WATCHING = (("s", "sit down"), ("1-9", "that seat"), ("w", "wait"), ("h", "hands"))
+SEATED = (("z", "sit out"), ("t", "top up"), ("l", "leave"), ("/", "talk"), ("e", "prefs"), ("h", "hands"))
 AWAY = (("z", "sit in"), *SEATED[1:])
 
 
@@ -22,7 +35,7 @@ class Panel:
     """What the panel below the table shows.
 
     choices: to the prompt. marks: of a draw. confirm: a question that waits. entering: an amount is being typed.
-    sent: the answer is on its way. message: the last thing to say.
+    sent: the answer is on its way. message: the last thing to say. sizes, total: of the bet that is being entered.
     """
 
     view: pb.TableView
@@ -33,6 +46,8 @@ class Panel:
     entering: bool = False
     sent: bool = False
     message: str = ""
+    sizes: Sizes | None = None
+    total: int = 0
 
 
 class Clock:
@@ -42,20 +57,25 @@ class Clock:
         self._key = (0, 0)
         self._ends = 0.0
         self._whole = 0.0
+        self._bank = 0.0
 
     def see(self, view: pb.TableView, now: float) -> None:
         """Take note of the view's prompt at `now`, seconds of a monotonic clock."""
         key = (view.prompt.turn, view.prompt.deadline_us) if view.HasField("prompt") else (0, 0)
         if key == self._key:
             return
+        self._bank = view.prompt.time_bank_ms / 1000
         if key[0] != self._key[0]:
-            self._whole = view.prompt.remaining_ms / 1000
+            self._whole = view.prompt.remaining_ms / 1000 - self._bank
         self._key = key
         self._ends = now + view.prompt.remaining_ms / 1000
 
-    def seconds(self, now: float) -> tuple[float, float] | None:
-        """Left, and what the turn began with; None: no clock runs."""
-        return (max(self._ends - now, 0.0), self._whole) if self._key[0] else None
+    def seconds(self, now: float) -> Seconds | None:
+        """What is left; None: no clock runs."""
+        if not self._key[0]:
+            return None
+        left = max(self._ends - now, 0.0)
+        return Seconds(max(left - self._bank, 0.0), self._whole, min(left, self._bank))
 
 
 def head_text(view: pb.TableView, glyphs: Glyphs, width: int, *, connected: bool, reconnects: int = 0) -> Text:
@@ -63,10 +83,10 @@ def head_text(view: pb.TableView, glyphs: Glyphs, width: int, *, connected: bool
     config = view.config
     dot = f" {glyphs.dot} "
     hand = f"hand {view.hand or view.last_hand}" if view.last_hand else "no hand yet"
-    title = clean(config.display_name) or view.name.rpartition("/")[2]
-    limit = LIMITS.get(config.limit, "")
-    game = f"{game_title(config.game)} {limit} {stakes_text(config)}"
-    parts = [title, *([] if game_title(config.game) in title else [game]), hand]
+    name = title(config, glyphs)
+    game = f"{game_title(config.game)} {LIMITS.get(config.limit, '')} {stakes_text(config)} "
+    game += unit(config.currency, glyphs)
+    parts = [name, *([] if name == game else [game]), hand]
     again = f" ({reconnects} reconnects)" if reconnects else ""
     state = f"{glyphs.on} connected{again}" if connected else f"{glyphs.off} RECONNECTING"
     left = fit(Text(dot.join(parts), "bold"), width - cell_len(state) - 1, ellipsis=glyphs.ellipsis)
@@ -76,11 +96,25 @@ def head_text(view: pb.TableView, glyphs: Glyphs, width: int, *, connected: bool
 def panel_text(panel: Panel, width: int) -> Text:
     """Own cards; what to do; what happened: three lines. While an amount is typed, its line is another's: two."""
     glyphs = panel.glyphs
-    said = Text(
-        panel.message or ("enter: send   esc: back" if panel.entering else ""), "bold" if panel.message else "dim"
-    )
+    said = Text(panel.message, "bold")
+    if panel.entering and not panel.message:
+        said = _slider(panel, width)
     rows = (_own(panel), said) if panel.entering else (_own(panel), _doing(panel), said)
     return Text("\n").join(fit(row, width, ellipsis=glyphs.ellipsis) for row in rows)
+
+
+def _slider(panel: Panel, width: int) -> Text:
+    """Where the amount stands between its bounds, and how it is moved."""
+    sizes, glyphs, currency = panel.sizes, panel.glyphs, panel.view.config.currency
+    if sizes is None:
+        return Text("")
+    keys = "  up/down  enter: send  esc: back"
+    least, most = figure(sizes.least, currency), figure(sizes.most, currency)
+    wide = min(max(width - len(keys) - len(least) - len(most) - 4, 5), 40)
+    span = sizes.most - sizes.least
+    full = round(wide * (min(max(panel.total, sizes.least), sizes.most) - sizes.least) / span) if span else wide
+    bar = Text.assemble((glyphs.full * full, "green"), (glyphs.empty * (wide - full), "dim"))
+    return Text.assemble(f"{least} ", bar, f" {most}", (keys, "dim"))
 
 
 def keys_text(view: pb.TableView, width: int, glyphs: Glyphs) -> Text:
@@ -89,7 +123,8 @@ def keys_text(view: pb.TableView, width: int, glyphs: Glyphs) -> Text:
         keys: Sequence[tuple[str, str]] = WATCHING
     else:
         keys = AWAY if view.seats[view.your_seat - 1].sitting_out else SEATED
-    keys = (*keys, ("^t", "light"), ("^q", "quit"))
+    guests = (("g", "guests"),) if view.config.private else ()
+    keys = (*keys, *guests, ("?", "keys"), ("esc", "lobby"))
     text = Text("  ").join(Text.assemble((f"{key}", "bold"), f" {label}") for key, label in keys)
     return fit(text, width, ellipsis=glyphs.ellipsis)
 
@@ -97,7 +132,11 @@ def keys_text(view: pb.TableView, width: int, glyphs: Glyphs) -> Text:
 def _own(panel: Panel) -> Text:
     view, glyphs = panel.view, panel.glyphs
     if not view.your_seat:
-        return Text("You are watching.")
+        free = sum(not seat.player for seat in view.seats)
+        places = (
+            f"{free} of {len(view.seats)} seats are free: s sits down" if free else "no seat is free: w waits for one"
+        )
+        return Text(f"You are watching; {places}.")
     me = view.seats[view.your_seat - 1]
     stack = money(me.stack, view.config.currency, glyphs)
     if me.reserved:
@@ -108,8 +147,9 @@ def _own(panel: Panel) -> Text:
         "Your cards  ", cards_text(me.down, glyphs), "   " if me.up else "", cards_text(me.up, glyphs)
     )
     held = f" (+{money(me.chips_held, view.config.currency, glyphs)} next hand)" if me.chips_held else ""
+    bank = f" {glyphs.dot} time bank {me.time_bank_ms / 1000:.0f} s" if view.config.timers.time_bank_ms else ""
     return Text.assemble(
-        cards if me.in_hand and not me.folded else "No cards", f"   {glyphs.dot} {stack}{held}", _standing(me)
+        cards if me.in_hand and not me.folded else "No cards", f"   {glyphs.dot} {stack}{held}{bank}", _standing(me)
     )
 
 

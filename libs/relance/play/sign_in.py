@@ -13,7 +13,6 @@ from textual.widgets import Button, Input, Static
 
 from relance.api.common.v1 import game_pb2
 from relance.client import RelanceError
-from relance.play.lobby import LobbyScreen
 from relance.play.refusals import line
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ class SignInScreen(Screen[None]):
                 yield Button("Sign in", id="sign-in", variant="primary")
                 yield Button("Register", id="register")
             yield Static("", id="said")
-            yield Static(Text("enter sign in  tab next  ^t light  ^q quit", "dim"))
+            yield Static(Text("enter sign in  tab next  ^t light  F1 keys  ^q quit", "dim"))
 
     def on_mount(self) -> None:
         if self.app.options.name and self.app.options.password:
@@ -76,7 +75,7 @@ class SignInScreen(Screen[None]):
             return
         self.app.names[player] = name
         self.query_one("#password", Input).value = ""
-        self.app.switch_screen(LobbyScreen())
+        self.app.signed_in()
 
     def say(self, sentence: str) -> None:
         """Show one line."""

@@ -11,6 +11,14 @@ from relance.api.events.v1 import events_pb2 as pb
 from relance.client import Event
 from relance.play.glyphs import Glyphs, cards_text, clean, figure, money
 
+#: Events whose sentence is worth more than the line in the story.
+SAID_TOO: Final = frozenset(
+    {
+        "hand_voided", "ruling_recorded", "table_closed", "table_paused", "table_resumed", "transfer_refused",
+        "player_warned", "player_banned", "player_muted", "player_unmuted", "settings_changed",
+    }
+)  # fmt: skip
+
 
 class Teller:
     """Tells the events of one table. `names`: of players, by id; may grow later."""
@@ -204,4 +212,13 @@ _SENTENCES: Final[dict[str, Callable[[Teller, Any], Text | None]]] = {
     "ruling_recorded": _floor("Ruling of the floor"),
     "player_warned": _floor("warned"),
     "player_banned": _floor("banned"),
+    "player_muted": _floor("muted in the talk"),
+    "player_unmuted": _floor("may talk again"),
+    "settings_changed": _floor("The floor changes the table's settings"),
+    "owner_started": lambda t, e: (
+        Text("The server crashed; another one runs the table now", "bold")
+        if e.reason == pb.OWNER_REASON_CRASH
+        else None
+    ),
+    "time_bank_used": lambda t, e: Text(f"{t.does(e.seat, 'uses')} {e.used_ms / 1000:.0f} s of the time bank"),
 }

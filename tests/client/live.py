@@ -1,4 +1,4 @@
-"""A real room for the client: embedded servers of the test run, the services as processes."""
+"""A real room for clients: embedded servers of the test run, the services as processes. One a test run."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Live:
         return await self.operator.open_table(**options)  # type: ignore[arg-type]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def live(postgres: Postgres, nats_server: Nats, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Live]:
-    """A room of its own for each module."""
+    """The room; tests that use it run in the loop of the session, and open tables of their own."""
     admin = await asyncpg.connect(postgres.url)
     await admin.execute('DROP DATABASE IF EXISTS "client_room" WITH (FORCE)')
     await admin.execute('CREATE DATABASE "client_room"')
