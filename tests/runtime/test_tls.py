@@ -178,6 +178,20 @@ async def test_new_connections_get_new_certificates_and_old_calls_go_on(
         watch.cancel()
 
 
+async def test_another_authority_is_believed_as_soon_as_the_file_holds_it(place: Place, tmp_path: Path) -> None:
+    fresh = Authority("next")
+    cert, key = fresh.issue(tmp_path / "new", "new")
+    async with place.serving():
+        async with place.stub(Tls(ca=place.ca, cert=cert, key=key)) as stub:
+            assert await caller(stub) == "UNAVAILABLE"
+        both = Tls(ca=replaced(place.ca, place.authority.pem + fresh.pem), cert=cert, key=key)
+        async with place.stub(both) as stub:
+            assert await caller(stub) == "new"
+        fresh.issue(place.folder / "server", "newer", ("127.0.0.1",))
+        async with place.stub(both) as stub:
+            assert await caller(stub) == "new"
+
+
 async def test_a_broken_or_half_written_pair_is_not_used_and_told_loudly(place: Place) -> None:
     files = place.folder / "server"
     async with place.serving():

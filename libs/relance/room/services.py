@@ -26,6 +26,7 @@ AUDIT_ROLE = "relance_audit"
 OPERATOR_ROLE = "relance_operator"
 # The name under which the data folder tells where the database is.
 DATABASE = "database"
+_OF_SERVERS_ELSEWHERE = frozenset({"RELANCE_PLAINTEXT", "RELANCE_NATS_CA", "RELANCE_NATS_CERT", "RELANCE_NATS_KEY"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,5 +174,12 @@ def migrate_command(service: str) -> list[str]:
 
 
 def inherited() -> dict[str, str]:
-    """This process's environment without the settings of services: those come from the room alone."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("RELANCE_")}
+    """This process's environment without the settings of services: those come from the room alone.
+
+    How servers elsewhere are reached is nothing that the room could know.
+    """
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("RELANCE_") or name in _OF_SERVERS_ELSEWHERE
+    }
