@@ -136,6 +136,24 @@ async def test_a_password_is_changed_by_who_knows_it(lobby: Lobby, keys: Keys) -
     assert tries[-1][0] == "TOO_MANY_REQUESTS"
 
 
+async def test_a_changed_password_ends_the_sessions_that_the_old_one_began(lobby: Lobby, keys: Keys) -> None:
+    await lobby.register("Ann")
+
+    async def refreshed(token: str) -> str:
+        request = lobby_pb2.RefreshTokenRequest()
+        return (await lobby.stub.RefreshToken(request, metadata=(("authorization", f"Bearer {token}"),))).token
+
+    stolen, own = (await lobby.sign_in("Ann")).token, (await lobby.sign_in("Ann")).token
+    stolen = await refreshed(stolen)
+    change = lobby_pb2.ChangePasswordRequest(old_password=PASSWORD, new_password="battery staple")
+    await lobby.stub.ChangePassword(change, metadata=(("authorization", f"Bearer {own}"),))
+    for token in (stolen, own):
+        assert (await refusal(refreshed(token)))[0] == "TOKEN_EXPIRED"
+    again = (await lobby.sign_in("Ann", "battery staple")).token
+    assert await refreshed(await refreshed(again))
+    assert (await refusal(refreshed(stolen)))[0] == "TOKEN_EXPIRED"
+
+
 async def test_a_thousand_who_register_and_sign_in_at_once_are_all_served(
     start: LobbyFactory, database_url: str
 ) -> None:

@@ -1,7 +1,8 @@
 """Who calls: Ed25519 tokens, the key ring that believes them, and the caller of the RPC at hand.
 
-A token is a JWT (EdDSA, header `kid`) with the claims sub, roles, iat, exp, and svc for role service. It travels as
-metadata `authorization: Bearer {token}`. The key ring is a JSON file,
+A token is a JWT (EdDSA, header `kid`) with the claims sub, roles, iat, exp, svc for role service, and gen for a player
+whose password was changed: how often. It travels as metadata `authorization: Bearer {token}`. The key ring is a JSON
+file,
 
     {"keys": {"lobby-1": {"public": "<base64url of 32 bytes>", "roles": ["player"]}, ...}}
 
@@ -51,6 +52,8 @@ class Identity:
     """Microseconds since 1970 UTC."""
     service: str = ""
     """Name of the calling service; empty: a person."""
+    generation: int = 0
+    """Of a player's sessions: with a changed password the next one begins."""
 
     @property
     def player(self) -> str:
@@ -139,17 +142,19 @@ class KeyRing:
         except jwt.InvalidTokenError as error:
             raise _invalid("The token is forged or malformed.") from error
         subject, roles, service, expires = claims["sub"], claims["roles"], claims.get("svc", ""), claims["exp"]
+        generation = claims.get("gen", 0)
         if (
             not isinstance(subject, str)
             or not isinstance(service, str)
             or not isinstance(expires, int)
+            or not isinstance(generation, int)
             or not isinstance(roles, list)
             or not all(isinstance(role, str) for role in roles)
         ):
             raise _invalid("The token's claims are malformed.")
         if not key.roles.issuperset(roles):
             raise _invalid("The token claims a role that its key may not grant.")
-        return Identity(subject, frozenset(roles), expires * 1_000_000, service)
+        return Identity(subject, frozenset(roles), expires * 1_000_000, service, generation)
 
     def _reload(self) -> None:
         now = time.monotonic()
@@ -232,13 +237,22 @@ class TokenSigner:
         return {"public": base64.urlsafe_b64encode(raw).decode().rstrip("="), "roles": sorted(roles)}
 
     def sign(
-        self, subject: str, roles: tuple[str, ...], *, seconds: int, now_us: int | None = None, service: str = ""
+        self,
+        subject: str,
+        roles: tuple[str, ...],
+        *,
+        seconds: int,
+        now_us: int | None = None,
+        service: str = "",
+        generation: int = 0,
     ) -> tuple[str, int]:
         """A token and when it expires (microseconds since 1970 UTC, whole seconds)."""
         now = (time.time_ns() // 1000 if now_us is None else now_us) // 1_000_000
         claims: dict[str, object] = {"sub": subject, "roles": list(roles), "iat": now, "exp": now + seconds}
         if service:
             claims["svc"] = service
+        if generation:
+            claims["gen"] = generation
         return self.encode(claims), (now + seconds) * 1_000_000
 
     def encode(self, claims: dict[str, object]) -> str:

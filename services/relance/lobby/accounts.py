@@ -17,7 +17,7 @@ from relance.runtime.errors import Refused
 
 SHORTEST_PASSWORD, LONGEST_PASSWORD = 8, 128
 
-_COLUMNS = "id, display_name, password, request_id, created_at"
+_COLUMNS = "id, display_name, password, request_id, created_at, generation"
 _INSERT = f"""
 INSERT INTO lobby.player (id, display_name, folded_name, password, request_id, created_at)
 VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING RETURNING {_COLUMNS}
@@ -25,7 +25,8 @@ VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING RETURNING {_COLUMNS}
 _BY_REQUEST = f"SELECT {_COLUMNS} FROM lobby.player WHERE request_id = $1"
 _BY_NAME = f"SELECT {_COLUMNS} FROM lobby.player WHERE folded_name = $1"
 _BY_ID = f"SELECT {_COLUMNS} FROM lobby.player WHERE id = $1"
-_CHANGE = "UPDATE lobby.player SET password = $3 WHERE id = $1 AND password = $2"
+_CHANGE = "UPDATE lobby.player SET password = $3, generation = generation + 1 WHERE id = $1 AND password = $2"
+_GENERATION = "SELECT generation FROM lobby.player WHERE id = $1"
 _BY_IDS = f"SELECT {_COLUMNS} FROM lobby.player WHERE id = ANY($1)"
 
 
@@ -37,6 +38,8 @@ class Account:
     display_name: str
     created_at: int
     """Microseconds since 1970 UTC."""
+    generation: int
+    """Of the sessions that are good: how often the password was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +49,10 @@ class _Stored:
     password: str
     request_id: str
     created_at: int
+    generation: int
 
     def account(self) -> Account:
-        return Account(self.id, self.display_name, self.created_at)
+        return Account(self.id, self.display_name, self.created_at, self.generation)
 
 
 class Accounts:
@@ -107,8 +111,15 @@ class Accounts:
             raise Refused(reason_pb2.REASON_SIGN_IN_REFUSED, "Name or password is wrong.")
         return found.account()
 
+    async def still_good(self, player: str, generation: int) -> bool:
+        """Whether sessions of a generation of the player's may go on. Raises what database.OUTAGE names."""
+        return await self._pool.fetchval(_GENERATION, player) in {None, generation}
+
     async def change_password(self, player: str, old: str, new: str, peer: str) -> None:
-        """Another password, for who knows the one until now. Raises Refused SIGN_IN_REFUSED, TOO_MANY_REQUESTS."""
+        """Another password, for who knows the one until now; sessions begun with that one end.
+
+        Raises Refused SIGN_IN_REFUSED, TOO_MANY_REQUESTS.
+        """
         found = await self._one(_BY_ID, player)
         async with self._passwords.turn():
             charged = await self._throttle.charge(key_of_name(found.display_name) if found else player, peer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
+from relance.api.common.v1 import reason_pb2
 from relance.api.lobby.v1 import lobby_pb2, lobby_pb2_grpc
 from relance.lobby.accounts import LONGEST_PASSWORD, SHORTEST_PASSWORD, Account, Accounts
 from relance.lobby.board import TableBoard
@@ -12,9 +13,10 @@ from relance.lobby.protections import Protections
 from relance.lobby.settings import LobbySettings
 from relance.lobby.tables import TableProcesses
 from relance.lobby.watching import Streams, Watcher
-from relance.runtime import validation
+from relance.runtime import database, validation
 from relance.runtime.auth import PLAYER, SERVICE, Context, TokenSigner, identity, require
 from relance.runtime.clock import Clock
+from relance.runtime.errors import Refused
 from relance.runtime.pipeline import shielded
 
 SERVER_VERSION = version("relance")
@@ -54,11 +56,18 @@ class LobbyService(lobby_pb2_grpc.LobbyServiceServicer):
         """A token for a name and its password."""
         password = validation.text(request.password, "password", longest=LONGEST_PASSWORD)
         account = await shielded(self._accounts.sign_in(request.display_name, password, peer(context)))
-        return self._token(account.id)
+        return self._token(account.id, account.generation)
 
     async def RefreshToken(self, request: lobby_pb2.RefreshTokenRequest, context: Context) -> lobby_pb2.SignInResponse:
-        """A new token for a valid one; needs no database."""
-        return self._token(identity(context).player)
+        """A new token for a valid one, unless the password was changed meanwhile; without the database nobody asks."""
+        caller = identity(context)
+        try:
+            good = await self._accounts.still_good(caller.player, caller.generation)
+        except database.OUTAGE:
+            good = True  # for the life of one token at most: the next refresh asks again
+        if not good:
+            raise Refused(reason_pb2.REASON_TOKEN_EXPIRED, "The password was changed; sign in again.")
+        return self._token(caller.player, caller.generation)
 
     async def ChangePassword(
         self, request: lobby_pb2.ChangePasswordRequest, context: Context
@@ -117,10 +126,11 @@ class LobbyService(lobby_pb2_grpc.LobbyServiceServicer):
         found = await self._accounts.find([validation.player_id(name, "players") for name in request.players])
         return lobby_pb2.BatchGetPlayersResponse(players=[_player(account) for account in found])
 
-    def _token(self, player: str) -> lobby_pb2.SignInResponse:
+    def _token(self, player: str, generation: int) -> lobby_pb2.SignInResponse:
         token, expires = self._signer.sign(
-            player, (PLAYER,), seconds=self._settings.player_token_seconds, now_us=self._clock.now_us()
-        )
+            player, (PLAYER,), seconds=self._settings.player_token_seconds, now_us=self._clock.now_us(),
+            generation=generation,
+        )  # fmt: skip
         return lobby_pb2.SignInResponse(token=token, expire_time_us=expires, player=f"players/{player}")
 
     async def _place(self, tables: list[lobby_pb2.Table]) -> None:
