@@ -133,8 +133,9 @@ async def test_a_crowd_that_signs_in_sits_and_leaves_at_once_loses_nothing(hall:
     assert len(states) == TABLES
     assert not any(state.seats or state.transfers or state.holds for state in states)
     owner = await asyncpg.connect(hall.room.database)
-    balances = dict(await owner.fetch("SELECT name, balance FROM wallet.account WHERE name ~ '^(players|tables)/'"))
+    rows = await owner.fetch("SELECT name, balance FROM wallet.account WHERE name ~ '^(players|tables)/'")
     await owner.close()
+    balances: dict[str, int] = {row["name"]: row["balance"] for row in rows}
     assert {name: cents for name, cents in balances.items() if name.startswith("tables/") and cents} == {}
     assert {f"players/{player}/eur": FUNDS for player in players} == {
         name: cents for name, cents in balances.items() if name.startswith("players/")
