@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.table.support import Room, bearer, refusal, until
 
 from relance.api.common.v1 import reason_pb2
+from relance.api.events.v1 import events_pb2
 from relance.api.table.v1 import table_pb2
 from relance.runtime.invitations import invite
 
@@ -68,6 +69,16 @@ async def test_C4_a_table_with_talk_own_hands_sessions_and_the_floor(room: Room)
     await admin.BanPlayer(ban, metadata=floor)
     assert (await ann.saw("player_banned")).player_banned.reason == "again (C2)"
     assert (await refusal(admin.BanPlayer(ban, metadata=mine))).reason == reason_pb2.REASON_ROLE_REQUIRED
+
+    await admin.CloseTable(table_pb2.CloseTableRequest(table=name, request_id="x", reason="late"), metadata=floor)
+    await until(lambda: table in process.tables.closed)
+    ended = await tables.GetSession(table_pb2.GetSessionRequest(table=name), metadata=mine)
+    assert (ended.bought_in, ended.start_time_us) == (5000, session.start_time_us)
+    assert ended.end_time_us
+    assert ended.leave_reason == events_pb2.LEAVE_REASON_TABLE_CLOSED
+    assert not (await tables.ListNotices(table_pb2.ListNoticesRequest(table=name), metadata=mine)).notices
+    never = tables.GetSession(table_pb2.GetSessionRequest(table=name), metadata=bearer(room.keys.player("eve")))
+    assert (await refusal(never)).reason == reason_pb2.REASON_NOT_SEATED
 
 
 async def test_S9_seats_are_held_and_private_tables_ask_for_an_invitation(room: Room) -> None:

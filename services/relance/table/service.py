@@ -10,7 +10,7 @@ import grpc
 from relance.api.common.v1 import reason_pb2
 from relance.api.table.v1 import table_pb2, table_pb2_grpc
 from relance.eventlog import EventLog, Unavailable
-from relance.poker import redact
+from relance.poker import Table, redact
 from relance.runtime import validation
 from relance.runtime.auth import AUDITOR, FLOOR, PLAYER, Context, KeyRing, identity, require
 from relance.runtime.errors import Refused
@@ -20,6 +20,7 @@ from relance.table import notices, requests
 from relance.table.chat import Chat
 from relance.table.hands import hand_events, hand_not_found, is_over, seat_in
 from relance.table.history import own_hands, session_of
+from relance.table.past import last_state
 from relance.table.play import Play, admitted
 from relance.table.tables import Tables
 
@@ -95,8 +96,8 @@ class TableService(table_pb2_grpc.TableServiceServicer):
     ) -> table_pb2.ListNoticesResponse:
         """What the caller should know about chips at this table."""
         player = require(context, PLAYER).player
-        actor = await self._tables.find(validation.table_id(request.table))
-        return table_pb2.ListNoticesResponse(notices=notices.for_player(actor.table, player))
+        table = await self._state(validation.table_id(request.table))
+        return table_pb2.ListNoticesResponse(notices=notices.for_player(table, player))
 
     async def SendChat(self, request: table_pb2.SendChatRequest, context: Context) -> table_pb2.ChatMessage:
         """Say something at the table."""
@@ -129,8 +130,7 @@ class TableService(table_pb2_grpc.TableServiceServicer):
     async def GetSession(self, request: table_pb2.GetSessionRequest, context: Context) -> table_pb2.Session:
         """The caller's sitting at the table: the running one, or else the last."""
         player = require(context, PLAYER).player
-        actor = await self._tables.find(validation.table_id(request.table))
-        found = session_of(actor.table, player)
+        found = session_of(await self._state(validation.table_id(request.table)), player)
         if found is None:
             raise Refused(reason_pb2.REASON_NOT_SEATED, "You have not played at this table lately.")
         return found
@@ -167,6 +167,15 @@ class TableService(table_pb2_grpc.TableServiceServicer):
         identity(context)
         info = await self._tables.locate(validation.table_id(request.table))
         return table_pb2.LocateResponse(address=info.address, fence=info.fence, forwards=self._forwards)
+
+    async def _state(self, table: str) -> Table:
+        """A table's state: the live one, or the last one of a table that is closed."""
+        if table not in self._tables.closed:
+            return (await self._tables.find(table)).table
+        try:
+            return await last_state(self._log, table)
+        except Unavailable:
+            raise self._tables.host.unavailable(table) from None
 
     async def _head(self, table: str) -> tuple[int, int]:
         """Version of the table's last event and number of its last hand (0: not known); of a closed one, too."""
