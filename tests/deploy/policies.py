@@ -13,11 +13,12 @@ Policy: TypeAlias = Callable[[Sequence[Document]], Iterator[str]]
 COMPONENT = "app.kubernetes.io/component"
 SERVICES = ("lobby", "table", "wallet", "rake")
 SERVERS = ("postgres", "nats")
-RUN_TO_THEIR_END = ("migrate", "logins", "audit")
+RUN_TO_THEIR_END = ("migrate", "logins", "audit", "tools")
 
 CALLS = {
     ("table", "wallet"), ("table", "rake"), ("table", "lobby"), ("table", "table"), ("lobby", "table"),
     ("rake", "table"), ("rake", "wallet"), ("wallet", "table"),
+    *(("tools", service) for service in SERVICES),
 }  # fmt: skip
 """Who calls whom by gRPC (caller, called). Nobody else may."""
 

@@ -76,7 +76,8 @@ def test_production_needs_what_its_page_says_and_nothing_else(tree: Tree) -> Non
     missing = set(policies.references(tree.render("production")))
     missing = {(kind, name) for kind, name in missing if not name.startswith("relance-settings")}
     services = {f"relance-{service}" for service in policies.SERVICES}
-    secrets = services | {f"{name}-tls" for name in services} | {"relance-migrate", "relance-logins", "relance-audit"}
+    shown = {f"{name}-tls" for name in (*services, "relance-tools")}
+    secrets = services | shown | {"relance-migrate", "relance-logins", "relance-audit"}
     authorities = {"relance-keyring", "relance-authorities"}
     assert missing == {("Secret", name) for name in secrets} | {("ConfigMap", name) for name in authorities}
 
@@ -157,7 +158,7 @@ BROKEN: dict[str, tuple[Policy, Break]] = {
     "usual grace": (policies.patient, lambda d: pod(d).pop("terminationGracePeriodSeconds")),
     "no drain": (policies.patient, lambda d: variable(d, "RELANCE_DRAIN_TIMEOUT", "3600")),
     "another's account": (policies.identified, lambda d: pod(d).update(serviceAccountName="relance-wallet")),
-    "a service without policy": (policies.shut, without("NetworkPolicy", "relance-wallet", "relance-clients")),
+    "a service without policy": (policies.shut, without("NetworkPolicy", "relance-wallet", "relance-clients", "relance-operators")),
     "open by default": (policies.shut, without("NetworkPolicy", "relance-nobody")),
     "the wallet calls the lobby": (
         policies.acquainted,
