@@ -158,7 +158,9 @@ BROKEN: dict[str, tuple[Policy, Break]] = {
     "usual grace": (policies.patient, lambda d: pod(d).pop("terminationGracePeriodSeconds")),
     "no drain": (policies.patient, lambda d: variable(d, "RELANCE_DRAIN_TIMEOUT", "3600")),
     "another's account": (policies.identified, lambda d: pod(d).update(serviceAccountName="relance-wallet")),
-    "a service without policy": (policies.shut, without("NetworkPolicy", "relance-wallet", "relance-clients", "relance-operators")),
+    "a service without policy": (
+        policies.shut, without("NetworkPolicy", "relance-wallet", "relance-clients", "relance-operators"),
+    ),
     "open by default": (policies.shut, without("NetworkPolicy", "relance-nobody")),
     "the wallet calls the lobby": (
         policies.acquainted,
