@@ -112,6 +112,7 @@ class ScriptedRoom:
     def __init__(self) -> None:
         self.address = ""
         self.home = ""
+        self.forwards = False
         self.scripts: list[Script] = []
         self.joins: list[int] = []
         self.tokens: list[str] = []
@@ -138,7 +139,7 @@ class ScriptedRoom:
         )
 
     async def locate(self, request: table_pb2.LocateRequest, context: Context) -> table_pb2.LocateResponse:
-        return table_pb2.LocateResponse(address=self.home or self.address)
+        return table_pb2.LocateResponse(address=self.home or self.address, forwards=self.forwards)
 
     async def play(self, _requests: object, context: Context) -> None:
         join = await context.read()

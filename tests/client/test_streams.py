@@ -134,6 +134,27 @@ async def test_a_moved_table_is_followed_to_where_the_server_says(scripted: Scri
         assert len(elsewhere.joins) == 1
 
 
+async def test_who_is_served_by_a_process_that_passes_calls_on_stays_with_it_wherever_the_table_goes(
+    scripted: ScriptedRoom,
+) -> None:
+    scripted.forwards, scripted.home = True, "127.0.0.1:1"
+
+    async def moved(line: Line) -> None:
+        await line.welcome(view(5, seat=1))
+        await line.notice("MOVED", scripted.home)
+        await line.wait()
+
+    async def here(line: Line) -> None:
+        await line.welcome(view(5, seat=1))
+        await line.result((await line.read()).sit_out.request_id, 6)
+        await line.wait()
+
+    scripted.scripts = [moved, here]
+    async with signed_in(scripted) as room, room.play(TABLE) as seat:
+        assert await seat.sit_out() == 6
+    assert len(scripted.joins) == 2
+
+
 async def test_a_gap_in_the_versions_is_asked_for_once_and_then_an_error(scripted: ScriptedRoom) -> None:
     async def gap(line: Line) -> None:
         await line.welcome(view(5, seat=1))

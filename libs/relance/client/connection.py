@@ -155,6 +155,7 @@ class TableProcess:
         self._table = table
         self._credentials = credentials
         self._known = known
+        self._passed_on = False
 
     async def address(self) -> str:
         if not self._known:
@@ -162,7 +163,8 @@ class TableProcess:
         return self._known
 
     def moved(self, address: str = "") -> None:
-        self._known = address
+        # Who is served by a process that passes calls on may not reach the others, and has no need to.
+        self._known = "" if self._passed_on else address
 
     async def _locate(self) -> str:
         """Ask table processes one after the other. Raises TABLE_NOT_FOUND, Unavailable."""
@@ -181,6 +183,7 @@ class TableProcess:
                     raise refusal from failure
             else:
                 if answer.address:
+                    self._passed_on = answer.forwards
                     return address if answer.forwards else answer.address
                 refusal = Unavailable("TABLE_UNAVAILABLE", "no process runs the table now", {"table": self._table})
         self._connection.look_again()
