@@ -2,7 +2,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := run
-.PHONY: run test oracle drill chaos bench setup check lint types contracts buf protos released image-check lock clean help
+.PHONY: run test oracle drill chaos cluster bench setup check lint types contracts buf protos released image-check lock clean help
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -25,6 +25,9 @@ drill: .venv/.ready ## Kill a room in the middle of its hands and account for ev
 
 chaos: .venv/.ready ## Kill random processes at random moments, account for every cent; MINUTES=3
 	@$(BIN)/relance chaos --minutes $(or $(MINUTES),3) $(ARGS)
+
+cluster: .venv/.ready-dev ## Run the Kubernetes manifests as processes, do things to pods, account for every hand
+	@$(BIN)/relance cluster $(ARGS)
 
 bench: .venv/.ready-dev ## Ratios against a limit measured in the same run
 	@$(BIN)/python -m tests.bench $(ARGS)
