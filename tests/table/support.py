@@ -142,8 +142,8 @@ class Room:
 
     # Processes
 
-    async def lobby(self) -> str:
-        """A lobby; its address."""
+    async def lobby(self, tables: tuple[str, ...] = ()) -> str:
+        """A lobby, which knows table processes; its address."""
         await migrate(self.database, "relance.lobby")
         settings = LobbySettings(
             database_url=SecretStr(self.database),
@@ -151,6 +151,7 @@ class Room:
             keyring=self.keys.ring,
             signing_key=self.keys.service_key,
             player_signing_key=self.keys.lobby_key,
+            table_addresses=tables,
         )
         return await beside(self._stack, lobby_started(settings, SystemClock()))
 

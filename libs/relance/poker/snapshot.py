@@ -7,12 +7,27 @@ from base64 import b64decode, b64encode
 from dataclasses import fields
 from typing import Any, Final
 
+from google.protobuf.descriptor import Descriptor
+
 from relance.api.common.v1 import game_pb2
+from relance.api.events.v1 import events_pb2
 from relance.poker.table import Hold, Notice, Seat, Session, Table, Transfer
 from relance.poker.terms import terms_of
 
 FORMAT: Final = 3
 """Raised whenever the shape of the state changes; older snapshots are then replayed from the log."""
+
+
+def _fields(message: Descriptor) -> int:
+    return len(message.fields) + sum(map(_fields, message.nested_types))
+
+
+EDITION: Final = sum(
+    _fields(message)
+    for file in (events_pb2.DESCRIPTOR, game_pb2.DESCRIPTOR)
+    for message in file.message_types_by_name.values()
+)
+"""Fields of all events: it only ever rises. What a newer version kept may come of events that are not known here."""
 
 _PLAIN: Final = tuple(
     row.name
@@ -32,7 +47,7 @@ def dump(table: Table) -> bytes:
     if table.hand is not None or table.config is None:
         raise ValueError(f"{table.id}: snapshots are made between hands")
     state: dict[str, Any] = {name: getattr(table, name) for name in _PLAIN}
-    state["format"] = FORMAT
+    state["format"], state["edition"] = FORMAT, EDITION
     state["config"] = _text(table.config.SerializeToString(deterministic=True))
     state["rake"] = _text(table.rake.SerializeToString(deterministic=True)) if table.rake is not None else None
     state["seats"] = [[getattr(seat, name) for name in _SEAT] for seat in table.seats.values()]
@@ -57,6 +72,8 @@ def load(data: bytes) -> Table:
         raise UnknownSnapshot("not a snapshot") from error
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise UnknownSnapshot("another format")
+    if state.get("edition", 0) > EDITION:
+        raise UnknownSnapshot("a newer version's")
     table = Table(state["id"])
     for name in _PLAIN:
         setattr(table, name, state[name])

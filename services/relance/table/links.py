@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 from itertools import count
 from typing import TypeVar
@@ -18,6 +19,8 @@ log = structlog.get_logger(__name__)
 
 LINK = "/relance.api.table.v1.TableLinkService/Link"
 CONNECT_SECONDS = 2.0
+PAUSE_SECONDS = 0.2
+"""How long a process that was not reached is not tried again: many callers ask at once when one has died."""
 OUTBOX_BYTES = 4 * 1024 * 1024
 """What may wait to be sent: callers whose messages come after that wait, too, before they are read on."""
 
@@ -237,6 +240,7 @@ class Links:
     def __init__(self, open_channel: Open, token: Token) -> None:
         self._open_channel, self._token = open_channel, token
         self._links: dict[str, Link] = {}
+        self._failed: dict[str, float] = {}  # when an address was not reached
         self._closed = False
 
     def up(self, address: str) -> Link | None:
@@ -248,10 +252,16 @@ class Links:
         """A link that is up. Raises LinkLost."""
         link = self._links.get(address)
         if link is None or link.lost:
-            if self._closed:
+            now = time.monotonic()
+            if self._closed or now - self._failed.get(address, -PAUSE_SECONDS) < PAUSE_SECONDS:
                 raise LinkLost(address)
+            self._failed.pop(address, None)
             link = self._links[address] = Link(address, self._open_channel(address), self._token)
-        await link.ready()
+        try:
+            await link.ready()
+        except LinkLost:
+            self._failed[address] = time.monotonic()
+            raise
         return link
 
     @property
@@ -263,6 +273,7 @@ class Links:
         """Drop the links to processes that are gone, or hang: their calls are lost."""
         for address in addresses:
             self._links.pop(address).drop()
+            self._failed.pop(address, None)
 
     @property
     def calls(self) -> int:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
+from google.protobuf.message import Message
 
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.eventlog import EventLog, Ownership, Snapshot, Unavailable
@@ -30,13 +31,41 @@ class Recovered:
 
 
 def replay(stream: str, snapshot: Snapshot | None, bodies: Sequence[bytes]) -> Table:
-    """The state after the events of `bodies`, which follow the snapshot. Raises UnknownEvent and what apply raises."""
+    """The state after the events of `bodies`, which follow the snapshot. Raises UnknownEvent and what apply raises.
+
+    A field or value that this version does not know is as good as an event that it does not know: a newer version
+    wrote it, and the state may depend on it.
+    """
     table = initial(stream) if snapshot is None else load(snapshot.body)
     for body in bodies:
         event = TableEvent.FromString(body)
-        apply(table, event)
+        event.DiscardUnknownFields()
+        if event.ByteSize() != len(body):
+            raise UnknownEvent(f"{stream}@{table.version + 1} has fields that this version does not know")
+        try:
+            apply(table, event)
+        except UnknownEvent:
+            raise
+        except Exception as error:
+            if has_unknown_value(event):
+                raise UnknownEvent(f"{stream}@{event.version} has a value that this version does not know") from error
+            raise
     table.conservation()
     return table
+
+
+def has_unknown_value(message: Message) -> bool:
+    """Whether some enum in a message has a number that this version has no name for."""
+    for field, value in message.ListFields():
+        values = value if field.is_repeated else [value]
+        if field.enum_type is not None:
+            if not field.enum_type.values_by_number.keys() >= set(values):
+                return True
+        elif field.message_type is None or field.message_type.GetOptions().map_entry:
+            continue
+        elif any(map(has_unknown_value, values)):
+            return True
+    return False
 
 
 async def recover(events: EventLog, taken: Mapping[str, Ownership]) -> AsyncIterator[list[Recovered]]:
