@@ -24,7 +24,7 @@ _EVERYTHING = """
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources: [../production]
-components: [../../components/cert-manager, ../../components/seats]
+components: [../../components/cert-manager, ../../components/seats, ../../components/tracing]
 """
 
 
