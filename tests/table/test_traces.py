@@ -7,6 +7,7 @@ import io
 import json
 import logging
 import os
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from concurrent import futures
@@ -139,6 +140,18 @@ async def test_lines_of_all_services_about_one_request_have_one_id(
     cat = await room.join(process, table, "cat")
     await cat.send(table_pb2.PlayRequest(take_seat=sit(table, "sit-cat", 3)))
     await until(lambda: served("sit-cat") == {"BatchTransfer"})
+
+
+async def test_a_collector_that_does_not_answer_holds_no_process_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracing, "LAST_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv(tracing.ENDPOINT, f"http://127.0.0.1:{silent.getsockname()[1]}")
+
+        def work() -> None:
+            with tracing.traced("test"), tracing.span("work"):
+                assert tracing.trace_id()
+
+        await asyncio.wait_for(asyncio.to_thread(work), 8)  # its own patience is longer
 
 
 async def test_nothing_is_traced_and_nothing_imported_where_no_endpoint_is_set() -> None:

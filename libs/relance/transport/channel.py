@@ -100,16 +100,17 @@ class _Channel(grpc.aio.Channel):
 class _Method:
     """One method of the channel, whichever channel that is at the time of a call."""
 
-    __slots__ = ("_callable", "_channel", "_make", "_method", "_number")
+    __slots__ = ("_callable", "_channel", "_make", "_method", "_number", "_traced")
 
     def __init__(self, channel: _Channel, method: str, make: Callable[[grpc.aio.Channel], Any]) -> None:
         self._channel, self._method, self._make = channel, method, make
+        self._traced = not method.startswith("/grpc.")  # whether somebody is there is asked all the time
         self._callable, self._number = make(channel.now()), channel.number
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         channel = self._channel.now()
         if self._number != self._channel.number:
             self._callable, self._number = self._make(channel), self._channel.number
-        if not tracing.on():
+        if not self._traced or not tracing.on():
             return self._callable(*arguments, **named)
         return tracing.called(self._method, self._callable, arguments, named)

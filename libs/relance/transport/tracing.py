@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 KEY = "traceparent"
+LAST_SECONDS = 2.0
+"""How long the last spans of a process may take."""
 
 _FAULTS = frozenset({"UNKNOWN", "INTERNAL", "UNAVAILABLE", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "DATA_LOSS"})
 """Codes that are a server's fault, not its caller's."""
@@ -51,7 +54,7 @@ def on() -> bool:
 
 @contextmanager
 def traced(service: str) -> Iterator[None]:
-    """Trace while the context lasts, where an endpoint is set; what is left then is sent at its end.
+    """Trace while the context lasts, where an endpoint is set; what is left then is sent at its end, if that is quick.
 
     `service`: the name of this process in traces, unless OTEL_SERVICE_NAME says otherwise.
     """
@@ -72,7 +75,10 @@ def traced(service: str) -> Iterator[None]:
         yield
     finally:
         _traced = None
-        provider.shutdown()
+        # A collector that is away holds nobody up.
+        ending = threading.Thread(target=provider.shutdown, name="last spans", daemon=True)
+        ending.start()
+        ending.join(LAST_SECONDS)
 
 
 def _on() -> _Traced:
