@@ -165,6 +165,41 @@ def test_S6_who_leaves_after_the_hand_may_still_go_at_once() -> None:
     assert refused(made, cmd.LeaveSeat(f"p{seat}")) == "NOTHING_TO_CHANGE"
 
 
+def test_S6_who_leaves_after_the_hand_may_take_that_back_by_sitting_in() -> None:
+    made = room([5000] * 3)
+    made.start()
+    seat = made.asked().seat
+    made.do(cmd.LeaveSeat(f"p{seat}", after_hand=True))
+    assert view(made.table).seats[seat - 1].leaving
+    assert kinds(made.do(cmd.SitIn(f"p{seat}"))) == ["leave_withdrawn"]
+    assert not view(made.table).seats[seat - 1].leaving
+    assert refused(made, cmd.SitIn(f"p{seat}")) == "NOTHING_TO_CHANGE"
+    made.act(seat, CALL)
+    made.passive()
+    assert seat in made.table.seats
+
+
+def test_S6_who_sits_out_and_leaves_sits_in_and_stays() -> None:
+    made = room([5000] * 3)
+    made.start()
+    seat = made.asked().seat
+    made.do(cmd.SitOut(f"p{seat}"))
+    made.do(cmd.LeaveSeat(f"p{seat}", after_hand=True))
+    assert kinds(made.do(cmd.SitIn(f"p{seat}"))) == ["leave_withdrawn", "player_sat_in"]
+
+
+def test_S6_who_gave_the_hand_up_or_was_sent_away_cannot_take_it_back() -> None:
+    made = room([5000] * 4)
+    made.start()
+    seat = made.asked().seat
+    made.do(cmd.LeaveSeat(f"p{seat}", after_hand=True))
+    made.do(cmd.LeaveSeat(f"p{seat}"))
+    other = made.asked().seat
+    made.do(cmd.BanPlayer(f"p{other}", "ada", "cheats", 0))
+    for gone in (seat, other):
+        assert refused(made, cmd.SitIn(f"p{gone}")) == "NOTHING_TO_CHANGE"
+
+
 def test_S6_sitting_out_when_the_big_blind_comes() -> None:
     made = room([5000] * 3)
     made.do(cmd.SitOut("p1", at_next_big_blind=True))

@@ -166,6 +166,11 @@ def _(live: LiveState, event: events_pb2.LeaveRequested) -> None:
     live.seat(event.seat).leaving = True
 
 
+@_applies("leave_withdrawn")
+def _(live: LiveState, event: events_pb2.LeaveWithdrawn) -> None:
+    live.seat(event.seat).leaving = False
+
+
 @_applies("hand_started")
 def _(live: LiveState, event: events_pb2.HandStarted) -> None:
     live.button, live.shown.button = live.shown.button, event.button

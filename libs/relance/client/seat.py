@@ -146,7 +146,7 @@ class Seat(TableStream[_Call]):
         return await self.command(table_pb2.PlayRequest(ack_notices=table_pb2.AckNoticesRequest()))
 
     async def sit_in(self, *, wait_for_big_blind: bool = False) -> int:
-        """Sit in again."""
+        """Sit in again; who has asked to leave after the hand stays."""
         request = table_pb2.SitInRequest(wait_for_big_blind=wait_for_big_blind)
         return await self.command(table_pb2.PlayRequest(sit_in=request))
 

@@ -152,6 +152,12 @@ def _gone(table: Table, e: pb.PlayerLeft | pb.LeaveRequested, events: Events) ->
     return [*found, cmd.ExpireSeats()] if e.reason == pb.LEAVE_REASON_DISCONNECTED else found
 
 
+def _stays(table: Table, e: pb.LeaveWithdrawn, events: Events) -> list[cmd.Command]:
+    """Sits in, too, where that follows."""
+    sat_in = events[1].player_sat_in if len(events) > 1 and events[1].HasField("player_sat_in") else None
+    return [cmd.SitIn(e.player, table.seats[e.seat].wait if sat_in is None else sat_in.wait_for_big_blind)]
+
+
 def _late(table: Table, e: pb.TimeBankUsed, events: Events) -> list[cmd.Command]:
     """The action that follows came after the decision time."""
     name = events[1].WhichOneof("payload") or ""
@@ -190,6 +196,7 @@ _READERS: Final[dict[str, _Reader]] = {
     "player_sat_in": _one(lambda e: cmd.SitIn(e.player, e.wait_for_big_blind)),
     "player_left": _gone,
     "leave_requested": _gone,
+    "leave_withdrawn": _stays,
     "connection_lost": _one(lambda e: cmd.ConnectionLost(e.player)),
     "connection_restored": _one(lambda e: cmd.ConnectionRestored(e.player)),
     "seat_preferences_changed": _preferences,

@@ -200,6 +200,7 @@ _SENTENCES: Final[dict[str, Callable[[Words, Any], str]]] = {
     "transfer_settled": _transfer("settled"),
     "transfer_refused": _transfer("refused"),
     "leave_requested": lambda w, e: f"{w.who(e.seat)} asks to leave: {word(e.reason, pb.LeaveReason)}",
+    "leave_withdrawn": lambda w, e: f"{w.who(e.seat)} stays after all",
     "hand_started": _started,
     "ante_posted": lambda w, e: f"{w.who(e.seat)} posts ante {w.money(e.amount)}{_all_in(e)}",
     "blind_posted": lambda w, e: f"{w.who(e.seat)} posts {_blind(e)}{w.money(e.amount)}{_all_in(e)}",

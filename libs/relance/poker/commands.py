@@ -129,7 +129,7 @@ class SitOut:
 
 @dataclass(frozen=True, slots=True)
 class SitIn:
-    """Sit in again (S5)."""
+    """Sit in again (S5); who has asked to leave after the hand stays."""
 
     player: str
     wait_for_big_blind: bool = False

@@ -196,6 +196,10 @@ def _end_session(table: Table, seat: Seat, left: pb.PlayerLeft, event: pb.TableE
         table.notices = notices
 
 
+def _leave_withdrawn(table: Table, stays: pb.LeaveWithdrawn, event: pb.TableEvent) -> None:
+    table.seats[stays.seat].leaving = 0
+
+
 def _notice_seen(table: Table, seen: pb.NoticeSeen, event: pb.TableEvent) -> None:
     table.notices = {player: notice for player, notice in table.notices.items() if player != seen.player}
 
@@ -283,6 +287,7 @@ APPLIERS: Final[dict[str, Applier]] = {
     "player_sat_out": _player_sat_out,
     "player_sat_in": _player_sat_in,
     "leave_requested": _leave_requested,
+    "leave_withdrawn": _leave_withdrawn,
     "player_left": _player_left,
     "connection_lost": _connection_lost,
     "connection_restored": _connection_restored,

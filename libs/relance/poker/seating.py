@@ -152,13 +152,17 @@ def sit_out(table: Table, command: cmd.SitOut, context: Context) -> list[pb.Tabl
 
 
 def sit_in(table: Table, command: cmd.SitIn, context: Context) -> list[pb.TableEvent]:
-    """Sit in again (S5). Raises Rejected NOT_SEATED, NOTHING_TO_CHANGE."""
+    """Sit in again (S5); who has asked to leave after the hand stays. Raises Rejected NOT_SEATED, NOTHING_TO_CHANGE."""
     seat = seated(table, command.player)
-    if not seat.sitting_out and seat.wait == command.wait_for_big_blind:
+    stays, wait = _may_stay(table, seat), command.wait_for_big_blind
+    sits_in = seat.sitting_out or seat.wait != wait
+    if not (stays or sits_in):
         raise Rejected(reason_pb2.REASON_NOTHING_TO_CHANGE, "you are sitting in already", {})
     draft = Draft(table, context)
-    wait = command.wait_for_big_blind
-    draft.emit("player_sat_in", seat=seat.number, player=seat.player, wait_for_big_blind=wait)
+    if stays:
+        draft.emit("leave_withdrawn", seat=seat.number, player=seat.player)
+    if sits_in:
+        draft.emit("player_sat_in", seat=seat.number, player=seat.player, wait_for_big_blind=wait)
     return draft.decision()
 
 
@@ -180,6 +184,13 @@ def leave_seat(table: Table, command: cmd.LeaveSeat, context: Context) -> list[p
     else:
         leave(draft, seat, command.reason)
     return draft.decision()
+
+
+def _may_stay(table: Table, seat: Seat) -> bool:
+    """Whether a player who asked to leave can take that back: nobody sent them away, and they gave no hand up (S6)."""
+    hand = table.hand
+    gave_up = hand is not None and seat.number in hand.index and not _plays(table, seat)
+    return seat.leaving == pb.LEAVE_REASON_REQUESTED and not gave_up
 
 
 def _plays(table: Table, seat: Seat) -> bool:

@@ -173,6 +173,16 @@ async def _leave_in_the_hand(attempt: Attempt) -> None:
     await attempt.outcome(attempt.seat.leave())
 
 
+async def _stay_after_all(attempt: Attempt) -> None:
+    """Ask to leave after the hand, and take it back."""
+    seat = attempt.seat
+    leave = table_pb2.LeaveSeatRequest(after_hand=True)
+    if await attempt.outcome(seat.command(table_pb2.PlayRequest(leave_seat=leave))):
+        return
+    if not await attempt.outcome(seat.sit_in()) and seat.number and seat.me.leaving:
+        attempt.finding("leaves although it was taken back")
+
+
 async def _rathole(attempt: Attempt) -> None:
     """Leave and come back at once with less (S8)."""
     raise Aside(lambda: _come_back_with_less(attempt))
@@ -302,6 +312,7 @@ MISBEHAVIOURS = (
     _row("plays on two devices", _AT_TURN, 0.020, _two_devices, TOO_LATE),
     _row("uses a request twice", _AT_TURN, 0.040, _use_a_request_twice, "REQUEST_ID_REUSED"),
     _row("leaves in the hand", _AT_TURN, 0.012, _leave_in_the_hand, "NOTHING_TO_CHANGE"),
+    _row("stays after all", _AT_TURN, 0.020, _stay_after_all, "NOTHING_TO_CHANGE", "NOT_SEATED"),
     _row("ratholes", _AT_TURN, 0.016, _rathole, NO_SEAT_NOW, "BUY_IN_BELOW_PREVIOUS_STACK", "NOTHING_TO_CHANGE"),
     _row("answers for another", _SEATED, 0.100, _answer_for_another, TOO_LATE),
     _row("sits out", _SEATED, 0.040, _sit_out, "NOTHING_TO_CHANGE", "NOT_SEATED"),
