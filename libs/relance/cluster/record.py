@@ -23,6 +23,7 @@ _STREAMS = """
 SELECT s.stream, s.head, s.fence, s.writer, coalesce(p.address, '') AS address
 FROM log.stream s LEFT JOIN log.process p ON p.id = s.writer ORDER BY s.stream
 """
+_BEATS = "SELECT id, address, beat FROM log.process"
 _AFTER = "SELECT body FROM log.event WHERE stream = $1 AND version > $2 ORDER BY version"
 _BUSY = "SELECT count(*) FROM pg_stat_activity WHERE host(client_addr) = $1 AND state = 'active'"
 
@@ -44,6 +45,8 @@ class Record:
         self._connection: Connection | None = None
         self.tables: dict[str, TableHands] = {}
         self.owners: dict[str, Owner] = {}
+        self.beats: dict[tuple[str, str], int] = {}
+        """The last beat of each table process by the address of its pod and its id."""
         self.ended = 0
 
     @property
@@ -56,6 +59,8 @@ class Record:
         if self._connection is None or self._connection.is_closed():
             self._connection = await asyncpg.connect(self._url, timeout=10)
         count = 0
+        beats = await self._connection.fetch(_BEATS)
+        self.beats = {(row["address"].rpartition(":")[0], row["id"]): row["beat"] for row in beats}
         for row in await self._connection.fetch(_STREAMS):
             stream = row["stream"]
             self.owners[stream] = Owner(row["writer"], row["address"], row["fence"])

@@ -21,7 +21,7 @@ from relance.cluster.document import ManifestError
 from relance.cluster.manifests import read
 from relance.cluster.record import Hand, Record, not_refunded
 from relance.cluster.render import SECRETS, prepared, render
-from relance.cluster.scenarios import SCENARIOS, Scenario, Stage
+from relance.cluster.scenarios import PATIENCE, SCENARIOS, Scenario, Stage
 from relance.ops.audit import audit
 from relance.poker.games import GAMES as RULES
 from relance.poker.games import Forced
@@ -29,7 +29,7 @@ from relance.poker.houses import load
 from relance.room.credentials import Servers, make
 from relance.room.demo import open_tables
 from relance.room.drill import BETWEEN_HANDS_MS, EUR, GAMES
-from relance.room.folder import DataFolder
+from relance.room.folder import OPERATOR_ROLES, DataFolder
 from relance.room.hands import VoidedHand
 from relance.room.services import AUDIT_ROLE
 
@@ -37,7 +37,6 @@ Say = Callable[[str], None]
 
 PLAYERS_A_TABLE = 5
 HANDS_BEFORE, HANDS_AFTER = 30, 20
-PATIENCE = 90.0
 SERVERS = Servers("postgresql://relance@relance-postgres:5432/relance", "nats://relance-nats:4222")
 
 
@@ -101,7 +100,9 @@ class _Run:
     def __init__(self, room: Cluster, options: ClusterOptions, secrets: DataFolder, console: Console, say: Say) -> None:
         self._room, self._options, self._secrets, self._console, self._say = room, options, secrets, console, say
         self._record = Record(room.database.url)
-        self._stage = Stage(room, self._record, options.pods, say)
+        self._stage = Stage(
+            room, self._record, options.pods, lambda: secrets.operator_token("cluster", OPERATOR_ROLES, 600), say
+        )  # fmt: skip
         self._clients = Clients(room.folder, room.client_address("lobby"), options.bots, options.pace, options.seed)
         password = (secrets.path / "logins" / AUDIT_ROLE).read_text().strip()
         self._audit_url = room.database.url_for(AUDIT_ROLE, password)
@@ -134,8 +135,7 @@ class _Run:
         await self._record.follow()
         began, hands, voided = time.monotonic(), self._record.ended, _hands(self._record.voided)
         expected = await scenario.run(self._stage)
-        addresses = {pod.address for pod in self._stage.tables.pods}
-        await self._stage.until(lambda: not self._record.unowned(addresses), "every table has an owner", PATIENCE)
+        await self._stage.plays_on()
         again = self._record.ended + HANDS_AFTER
         await self._stage.until(lambda: self._record.ended >= again, f"{HANDS_AFTER} hands more are played", PATIENCE)
         new = [hand for hand in self._record.voided if (hand.table, hand.hand) not in voided]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 import time
 import urllib.request
 from collections.abc import Awaitable, Callable
@@ -18,6 +19,7 @@ LOOK_SECONDS = 0.1
 IN_PROGRESS = 2
 """Hands that run at a pod before something happens to it."""
 TAKEN_OVER_SECONDS = 40.0
+PATIENCE = 90.0
 STREAM = "RELANCE_TABLES"
 
 
@@ -34,9 +36,12 @@ class Scenario:
 class Stage:
     """The cluster, its log, and how to find a pod with something at stake."""
 
-    def __init__(self, cluster: Cluster, record: Record, pods: int, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, cluster: Cluster, record: Record, pods: int, token: Callable[[], str], say: Callable[[str], None]
+    ) -> None:
         self.cluster, self.record, self.pods, self.say = cluster, record, pods, say
         self.tables = cluster.deployment("table")
+        self._token = token
 
     async def until(self, reached: Callable[[], bool], what: str, seconds: float) -> None:
         """Follow the log until a condition holds. Raises ManifestError where it does not."""
@@ -65,6 +70,31 @@ class Stage:
             60,
         )
         return busiest()
+
+    async def plays_on(self) -> None:
+        """Wait until every table has an owner among the pods, and every table pod beats."""
+        addresses = {pod.address for pod in self.tables.pods}
+        await self.record.follow()
+        seen = dict(self.record.beats)
+        await self.until(lambda: not self.record.unowned(addresses), "every table has an owner", PATIENCE)
+
+        def beating() -> set[str]:
+            return {address for (address, id_), beat in self.record.beats.items() if beat > seen.get((address, id_), 0)}
+
+        await self.until(lambda: addresses <= beating(), "the heart of every table pod beats", PATIENCE)
+
+    async def rebalance(self) -> None:
+        """Spread the tables over the pods, by the operators' command."""
+        command = ("rebalance", "--address", self.cluster.client_address("table"), "--token", self._token())
+        done = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "relance.cli", *command,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        )  # fmt: skip
+        said = (await done.communicate())[0].decode().strip()
+        if done.returncode != 0:
+            raise ManifestError(f"relance rebalance: {said}")
+        moved = sum(line.rstrip().endswith("moved") for line in said.splitlines())
+        self.say(f"relance rebalance: {moved} tables are moved")
 
     async def taken_over(self, pod: Pod, names: list[str]) -> None:
         """Wait until other pods run tables that were a pod's."""
@@ -133,9 +163,12 @@ async def partition(stage: Stage) -> set[Hand]:
 async def scale(stage: Stage) -> set[Hand]:
     """Two pods more, then down to two, then as before."""
     for replicas in (stage.pods + 2, 2, stage.pods):
+        grows = replicas > stage.tables.wanted
         stage.tables.scale(replicas)
         await stage.tables.wait_settled(240)
         stage.say(f"{replicas} table pods")
+        if grows:
+            await stage.rebalance()
     return set()
 
 
