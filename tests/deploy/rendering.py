@@ -24,7 +24,11 @@ _EVERYTHING = """
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources: [../production]
-components: [../../components/cert-manager, ../../components/seats, ../../components/tracing]
+components:
+  - ../../components/cert-manager
+  - ../../components/gateway
+  - ../../components/seats
+  - ../../components/tracing
 """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,11 +13,11 @@ import pytest
 from kubernetes_validate import utils
 from tests.deploy import policies
 from tests.deploy.policies import Policy, of_kind, template
-from tests.deploy.rendering import Document, Tree
+from tests.deploy.rendering import REPOSITORY, Document, Tree
 
 OVERLAYS = ("dev", "production", "everything")
-CUSTOM = {"PodMonitor", "PrometheusRule", "Certificate", "Issuer"}
-"""Kinds of the Prometheus operator and of cert-manager: no part of Kubernetes, hence not in its schemas."""
+CUSTOM = {"PodMonitor", "PrometheusRule", "Certificate", "Issuer", "GRPCRoute"}
+"""Kinds of the Prometheus operator, cert-manager and the Gateway API: not in Kubernetes' own schemas."""
 OLDEST, NEWEST = "1.31", "1.37"
 
 Break = Callable[[list[Document]], object]
@@ -90,6 +91,25 @@ def test_certificates_name_each_service_as_it_is_called_and_what_they_have_in_co
         plural = "ES" if service == "table" else ""
         called = settings[f"RELANCE_{service.upper()}_ADDRESS{plural}"].partition(":")[0]
         assert {called, f"relance-{service}", settings["RELANCE_TLS_SERVER_NAME"]} <= names[f"relance-{service}-tls"]
+
+
+def test_the_gateway_lets_clients_call_what_is_theirs_and_nothing_that_services_call_of_one_another(tree: Tree) -> None:
+    routes = {
+        match["method"]["service"]: rule["backendRefs"][0]["name"]
+        for route in of_kind(tree.render("everything"), "GRPCRoute")
+        for rule in route["spec"]["rules"]
+        for match in rule["matches"]
+    }
+    services = set()
+    for proto in (REPOSITORY / "protos" / "relance").rglob("*.proto"):
+        text = proto.read_text()
+        package = re.search(r"^package (.*);", text, re.MULTILINE)
+        assert package is not None
+        services |= {f"{package[1]}.{name}" for name in re.findall(r"^service (\w+)", text, re.MULTILINE)}
+    # Cashiers call the ledger from inside.
+    inside = {"lobby.v1.ProtectionService", "table.v1.TableLinkService", "wallet.v1.LedgerService"}
+    assert set(routes) == services - {f"relance.api.{name}" for name in inside}
+    assert all(name.split(".")[2] == behind.removeprefix("relance-") for name, behind in routes.items())
 
 
 def deployment(documents: list[Document], name: str = "relance-table") -> Document:
