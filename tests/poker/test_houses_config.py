@@ -10,7 +10,7 @@ from relance.api.common.v1 import game_pb2, reason_pb2
 from relance.api.table.v1 import table_pb2
 from relance.poker.config import changed_rake, table_config
 from relance.poker.games import GAMES, Forced
-from relance.poker.houses import House, all_houses
+from relance.poker.houses import House, all_houses, load
 from relance.poker.rejected import Rejected
 
 LIMITS = {
@@ -175,6 +175,14 @@ def test_T1_T2_T3_turbo_heads_up_and_micro_are_settings_of_a_table() -> None:
     assert config.micro is False
     config, _ = table_config(request(blinds=(1, 2), currency=game_pb2.CURRENCY_CREDIT))
     assert config.micro is False
+
+
+def test_C1_houses_know_no_time_bank_and_list_a_table_that_has_one() -> None:
+    for house in all_houses():
+        assert house.timers.time_bank_ms == 0
+    for name in ("boulevard", "riviera", "comptoir"):
+        banks = [table_config(each).config.timers.time_bank_ms for each in load(name).tables]
+        assert banks == [0] * (len(banks) - 1) + [30_000]
 
 
 def test_C1_a_request_may_set_its_own_clocks() -> None:

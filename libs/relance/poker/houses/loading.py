@@ -242,5 +242,8 @@ def _table(
         max_buy_in=page.whole("max_buy_in", 0, MAX_AMOUNT, default=0),
         turbo=page.switch("turbo", default=False),
     )
+    bank = page.whole("time_bank", 0, LONGEST_MS, default=0)
+    if bank:
+        request.timers.time_bank_ms = bank
     page.close()
     return request
