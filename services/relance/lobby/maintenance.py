@@ -14,7 +14,7 @@ from relance.api.common.v1 import reason_pb2
 from relance.api.lobby.v1 import houses_pb2
 from relance.lobby.commands import TableCommands
 from relance.poker.houses import HOUSES
-from relance.runtime import database
+from relance.runtime import database, logging
 from relance.runtime.clock import Clock
 from relance.runtime.database import Pool
 from relance.runtime.errors import Refused, reason_name
@@ -79,7 +79,8 @@ class Maintenance:
         while True:
             await self._clock.sleep(self._tick)
             try:
-                await self.work()
+                with logging.request():
+                    await self.work()
             except database.OUTAGE as error:
                 log.info("maintenance not looked at", error=type(error).__name__)
 

@@ -17,7 +17,7 @@ from relance.api.table.v1 import table_pb2
 from relance.lobby.commands import TableCommands
 from relance.lobby.templates import COLUMNS, Template
 from relance.poker.config import LONGEST_TABLE_NAME
-from relance.runtime import database
+from relance.runtime import database, logging
 from relance.runtime.clock import Clock
 from relance.runtime.database import Pool
 from relance.runtime.errors import Refused, reason_name
@@ -101,7 +101,8 @@ class Openings:
         while True:
             await self._clock.sleep(self._look_us / 1e6)
             try:
-                await self.work()
+                with logging.request():
+                    await self.work()
             except database.OUTAGE as error:
                 log.info("templates not looked at", error=type(error).__name__)
 

@@ -13,7 +13,7 @@ import structlog
 from relance.api.common.v1 import reason_pb2
 from relance.lobby.commands import TableCommands
 from relance.lobby.offers import ACCEPTED, ASKED, OPEN, Offer, Offers, over
-from relance.runtime import database
+from relance.runtime import database, logging
 from relance.runtime.clock import Clock
 from relance.runtime.errors import Refused, reason_name
 
@@ -41,7 +41,8 @@ class Seating:
         while True:
             await self._clock.sleep(self._tick)
             try:
-                await self.work()
+                with logging.request():
+                    await self.work()
             except database.OUTAGE as error:
                 log.info("no offers made", error=type(error).__name__)
 

@@ -11,6 +11,7 @@ from relance.api.common.v1.game_pb2 import RakeSchedule
 from relance.api.rake.v1 import rake_pb2, rake_pb2_grpc
 from relance.poker import Table
 from relance.poker.rake import no_rake
+from relance.runtime import logging
 from relance.runtime.auth import ServiceToken
 from relance.runtime.clock import Clock
 
@@ -54,8 +55,9 @@ class Schedules:
         """Ask from time to time, and at once for a band that was not wanted before, for ever."""
         while True:
             self._fresh.clear()
-            for band, request in list(self._wanted.items()):
-                await self._ask(band, request)
+            with logging.request():
+                for band, request in list(self._wanted.items()):
+                    await self._ask(band, request)
             waits = [
                 asyncio.ensure_future(self._clock.sleep(PERIOD_SECONDS)),
                 asyncio.ensure_future(self._fresh.wait()),
