@@ -113,7 +113,7 @@ class Manifests:
     workloads: dict[str, Workload] = field(default_factory=dict)
     jobs: dict[str, Job] = field(default_factory=dict)
     cron_jobs: dict[str, Job] = field(default_factory=dict)
-    """What would be run by the clock, each as one Job."""
+    """What would be run by the clock, each as one Job; those that are suspended left out."""
     services: dict[str, Service] = field(default_factory=dict)
     config_maps: dict[str, dict[str, bytes]] = field(default_factory=dict)
     secrets: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -152,7 +152,9 @@ def _add(manifests: Manifests, document: Mapping[str, object]) -> None:
     elif kind == "Job":
         manifests.jobs[name] = _job(name, node.node("spec"))
     elif kind == "CronJob":
-        manifests.cron_jobs[name] = _job(name, node.node("spec").node("jobTemplate").node("spec"))
+        spec = node.node("spec")
+        if not spec.flag("suspend", False):
+            manifests.cron_jobs[name] = _job(name, spec.node("jobTemplate").node("spec"))
     elif kind == "Service":
         manifests.services[name] = _service(name, node.node("spec"))
     elif kind == "ConfigMap":

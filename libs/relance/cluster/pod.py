@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 import time
@@ -16,7 +17,7 @@ from relance.cluster.document import ManifestError
 from relance.cluster.environment import PodFacts, arguments, environment, expand
 from relance.cluster.manifests import Manifests
 from relance.cluster.pods import Container, PodTemplate, Probe
-from relance.cluster.probing import answers, keep_asking
+from relance.cluster.probing import answers, keep_asking, run
 from relance.cluster.rewrites import Ledger, Rewriter
 from relance.cluster.volumes import mounted, write_volumes
 from relance.room.processes import Child
@@ -25,6 +26,7 @@ from relance.room.room import until
 FIRST_PAUSE, LONGEST_PAUSE = 10.0, 300.0
 # A container that ran this long has started well: the next death is a new story.
 STEADY_SECONDS = 600.0
+_PATH = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
 _PYTHONS = ("python", "python3", "python3.11", "python3.12", "python3.13")
 
 
@@ -281,10 +283,7 @@ class Pod:
 
     async def _before(self, running: Running, command: Sequence[str], seconds: float) -> None:
         if command:
-            process = await asyncio.create_subprocess_exec(
-                *self._program(running.container, command), env=self._environment(running.container)
-            )
-            await process.wait()
+            await run(self._program(running.container, command), self._environment(running.container))
         await asyncio.sleep(seconds)
 
     async def _terminate(self, running: Running, grace: float) -> bool:
@@ -325,8 +324,7 @@ class Pod:
         """What the process gets: what the manifest says, and what any container has."""
         rewriter = self._rewriter(container)
         said = environment(container, self._facts, self._around.manifests)
-        path = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
-        usual = {"PATH": path, "HOME": str(self._folder), "HOSTNAME": self.name, "LANG": "C.UTF-8"}
+        usual = {"PATH": _PATH, "HOME": str(self._folder), "HOSTNAME": self.name, "LANG": "C.UTF-8"}
         if "PYTHONPATH" in os.environ:
             usual["PYTHONPATH"] = os.environ["PYTHONPATH"]
         links = self._around.links if self.template.service_links else {}
@@ -350,11 +348,10 @@ class Pod:
         first = Path(words[0])
         if first.name in _PYTHONS:
             return [sys.executable, *words[1:]]
-        beside = Path(sys.executable).with_name(first.name)
-        found = beside if beside.exists() else first
-        if not found.is_absolute() or not found.exists():
+        found = shutil.which(first.name, path=_PATH)
+        if found is None:
             raise ManifestError(f"{self.name}: container {container.name}: there is no {words[0]} on this machine")
-        return [str(found), *words[1:]]
+        return [found, *words[1:]]
 
 
 def image_name(image: str) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import subprocess
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from relance.cluster.pods import Container, Probe
+from relance.room.room import until
 
 _OPTIONS = (("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", 0))
 
@@ -48,7 +50,7 @@ async def answers(probe: Probe, container: Container, address: str, environment:
     try:
         async with asyncio.timeout(probe.timeout):
             if probe.kind == "exec":
-                return await _command(probe, environment)
+                return await run(probe.command, environment)
             port = container.port(probe.port)
             if probe.kind == "grpc":
                 return await _health(f"{address}:{port}", probe.service, probe.timeout)
@@ -79,12 +81,17 @@ async def _get(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path:
     return len(words) > 1 and words[1].isdigit() and 200 <= int(words[1]) < 400
 
 
-async def _command(probe: Probe, environment: Mapping[str, str]) -> bool:
-    process = await asyncio.create_subprocess_exec(
-        *probe.command, env=environment, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
-    )
+async def run(words: Sequence[str], environment: Mapping[str, str]) -> bool:
+    """Run a command; whether it succeeded. Cancelled, it is killed."""
+    process = _started(words, environment)
     try:
-        return await process.wait() == 0
+        await until(lambda: process.poll() is not None)
     finally:
-        if process.returncode is None:
-            process.kill()
+        process.kill()
+        process.wait()
+    return process.returncode == 0
+
+
+def _started(words: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    # Not by the event loop, which forks: among the threads of gRPC that is not safe, and this does without.
+    return subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

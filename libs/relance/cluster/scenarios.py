@@ -14,6 +14,9 @@ from relance.cluster.cluster import Cluster
 from relance.cluster.document import ManifestError
 from relance.cluster.pod import Pod
 from relance.cluster.record import AWAY, Hand, Record
+from relance.room.processes import Child
+from relance.room.room import until
+from relance.room.services import inherited
 
 LOOK_SECONDS = 0.1
 IN_PROGRESS = 2
@@ -85,13 +88,14 @@ class Stage:
 
     async def rebalance(self) -> None:
         """Spread the tables over the pods, by the operators' command."""
-        command = ("rebalance", "--address", self.cluster.client_address("table"), "--token", self._token())
-        done = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "relance.cli", *command,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-        )  # fmt: skip
-        said = (await done.communicate())[0].decode().strip()
-        if done.returncode != 0:
+        words = ("rebalance", "--address", self.cluster.client_address("table"), "--token", self._token())
+        folder = self.cluster.folder
+        (folder / "rebalance.log").unlink(missing_ok=True)
+        child = Child("rebalance", folder / "rebalance.pid", folder / "rebalance.log")
+        child.start([sys.executable, "-m", "relance.cli", *words], inherited())
+        await until(lambda: not child.running)
+        said = child.log_tail(8000)
+        if child.exit_code != 0:
             raise ManifestError(f"relance rebalance: {said}")
         moved = sum(line.rstrip().endswith("moved") for line in said.splitlines())
         self.say(f"relance rebalance: {moved} tables are moved")
