@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
+import socket
 import subprocess
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
@@ -37,6 +40,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
             [nats_bin(), "-c", config], stdout=log, stderr=log,
             env={f"NATS_{service.upper()}": f"s{service}" for service in SERVICES},
         )  # fmt: skip
+    deadline = time.monotonic() + 20
+    while process.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            break
+        time.sleep(0.02)
     yield port
     process.send_signal(signal.SIGINT)
     process.wait(10)
@@ -50,17 +58,7 @@ async def connected(port: int, service: str) -> AsyncIterator[tuple[Client, list
     async def note(error: Exception) -> None:
         refused.append(str(error))
 
-    for _ in range(200):
-        try:
-            client = await nats.connect(
-                f"nats://{service}:s{service}@127.0.0.1:{port}", error_cb=note, allow_reconnect=False
-            )
-            break
-        except (OSError, nats.errors.NoServersError):
-            await asyncio.sleep(0.05)
-    else:
-        pytest.fail("the server does not start")
-    refused.clear()
+    client = await nats.connect(f"nats://{service}:s{service}@127.0.0.1:{port}", error_cb=note, allow_reconnect=False)
     try:
         yield client, refused
     finally:
