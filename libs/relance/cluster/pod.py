@@ -200,10 +200,12 @@ class Pod:
             started = time.monotonic()
             self._launch(running.container, running.child)
             asking = asyncio.create_task(self._ask(running))
-            await until(lambda: not running.child.running)
-            asking.cancel()
+            try:
+                await until(lambda: not running.child.running)
+            finally:
+                asking.cancel()
+                running.ready = False
             await asyncio.gather(asking, return_exceptions=True)
-            running.ready = False
             if self.ending:
                 return
             if time.monotonic() - started > STEADY_SECONDS:
@@ -268,6 +270,8 @@ class Pod:
 
     async def _not_alive(self, running: Running, probe: Probe, why: str) -> None:
         running.ready = False
+        if self.ending:
+            return  # a pod on its way out is asked no more
         running.failed_probes += 1
         self._around.say(f"{self.name}: {running.container.name} {why}")
         await self._terminate(running, probe.grace if probe.grace is not None else self.template.grace)
