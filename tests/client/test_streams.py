@@ -382,12 +382,13 @@ async def test_a_reader_that_does_not_read_is_cut_off_alone(
 async def test_calls_page_retry_and_renew_their_token(scripted: ScriptedRoom) -> None:
     scripted.refusals = [
         ("UNAVAILABLE", grpc.StatusCode.UNAVAILABLE),
+        ("CANCELLED", grpc.StatusCode.CANCELLED),
         ("TOKEN_EXPIRED", grpc.StatusCode.UNAUTHENTICATED),
     ]
     async with signed_in(scripted) as room:
         assert [table.name for table in await room.list_tables()] == ["tables/t1", "tables/t2", "tables/t3"]
         assert len(await room.list_tables(limit=2)) == 2
-    assert scripted.tokens[0] == scripted.tokens[1] != scripted.tokens[2]
+    assert scripted.tokens[0] == scripted.tokens[1] == scripted.tokens[2] != scripted.tokens[3]
     assert scripted.sign_ins == 2
 
 

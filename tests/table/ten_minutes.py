@@ -45,7 +45,7 @@ TICK = 10.0
 """Seconds between two looks of the lobby."""
 CALM_POLLS = 40
 """Polls without a change after which the start of the services is over."""
-TOO_LONG = 10.0
+TOO_LONG = 60.0
 """Real seconds in which whatever was caused must have come to rest."""
 SIZED = (table_pb2.ACTION_KIND_BET, table_pb2.ACTION_KIND_RAISE, table_pb2.ACTION_KIND_COMPLETE)
 

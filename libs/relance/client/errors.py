@@ -87,8 +87,9 @@ _SUBCLASSES: dict[str, type[RelanceError]] = {
     "DEADLINE": OutcomeUnknown,
 }
 
-# Refusals that say "not now": the same request may be sent again.
-RETRIABLE = frozenset({"TABLE_UNAVAILABLE", "MAILBOX_FULL", "UNAVAILABLE", "DEADLINE", "TABLE_MOVED"})
+# Refusals that say "not now": the same request may be sent again. CANCELLED is what a server says that gave a call up;
+# a caller who gives it up gets no answer.
+RETRIABLE = frozenset({"TABLE_UNAVAILABLE", "MAILBOX_FULL", "UNAVAILABLE", "DEADLINE", "CANCELLED", "TABLE_MOVED"})
 
 
 def error(reason: str, message: str, metadata: Mapping[str, str], code: grpc.StatusCode) -> RelanceError:

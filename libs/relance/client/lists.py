@@ -28,7 +28,7 @@ class _Call(AsyncIterable[Answer_co], Protocol[Answer_co]):
 
 
 # What a stream may end with and be taken up again.
-_RESUMABLE = RETRIABLE | {"SLOW_WATCHER", "CANCELLED", "INTERNAL", "UNKNOWN"}
+_RESUMABLE = RETRIABLE | {"SLOW_WATCHER", "INTERNAL", "UNKNOWN"}
 
 
 # Told of each connection that was lost or could not be made, before the next is tried.

@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 # What a stream may end with and be taken up again: the process went, drained, or dropped a slow reader. A bare code
 # comes from a library on the way, for example when a process is killed.
-_RESUMABLE = RETRIABLE | {"SLOW_WATCHER", "CANCELLED", "INTERNAL", "UNKNOWN"}
+_RESUMABLE = RETRIABLE | {"SLOW_WATCHER", "INTERNAL", "UNKNOWN"}
 
 _WatchCall = grpc.aio.UnaryStreamCall[table_pb2.WatchRequest, table_pb2.PlayResponse]
 _PlayCall = grpc.aio.StreamStreamCall[table_pb2.PlayRequest, table_pb2.PlayResponse]
