@@ -18,7 +18,7 @@ from relance.table.metrics import TableMetrics
 from relance.wallet import figures
 
 PAGE = Path(metrics.__file__).with_name("METRICS.md")
-BOUNDED = {"method", "code", "end", "purpose", "kind", "currency"}
+BOUNDED = {"method", "code", "use", "end", "purpose", "kind", "currency"}
 
 
 def page() -> dict[str, tuple[str, tuple[str, ...]]]:
@@ -36,7 +36,8 @@ def code() -> dict[str, tuple[str, tuple[str, ...]]]:
         for collector in list(registry._collector_to_names):
             describe = getattr(collector, "describe", list)  # Python's own have none
             for metric in describe():
-                labels = collector._labelnames if isinstance(collector, MetricWrapperBase) else ()
+                source = collector if isinstance(collector, MetricWrapperBase) else metric
+                labels = getattr(source, "_labelnames", ())
                 name = metric.name + ("_total" if metric.type == "counter" else "")
                 if name.startswith("relance_"):
                     found[name] = (metric.type, tuple(labels))

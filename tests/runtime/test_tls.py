@@ -213,7 +213,7 @@ async def test_a_broken_or_half_written_pair_is_not_used_and_told_loudly(place: 
 
 def sample(name: str) -> float:
     """A metric's value now."""
-    value = REGISTRY.get_sample_value(name)
+    value = REGISTRY.get_sample_value(name, {"use": "grpc"})
     assert value is not None
     return value
 

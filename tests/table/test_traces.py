@@ -55,6 +55,7 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
     server.start()
     monkeypatch.setenv(tracing.ENDPOINT, f"http://127.0.0.1:{port}")
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
+    monkeypatch.setattr(tracing, "LAST_SECONDS", 30.0)
     yield made
     server.stop(0)
 
@@ -92,11 +93,20 @@ async def test_one_command_is_one_trace_from_the_client_to_the_wallet_and_holds_
             await ann.saw("player_sat")
             stream = await ann.ask(table_pb2.PlayRequest(sit_out=table_pb2.SitOutRequest(request_id="out-1")))
             assert stream.WhichOneof("message") == "result"
+            await room.deposit("benedict", 765_432)
+            ben = await room.join(process, table, "benedict")
+            await stub.TakeSeat(sit(table, "sit-2", 2), metadata=bearer(room.keys.player("benedict")))
+            await ann.ask(table_pb2.PlayRequest(sit_in=table_pb2.SitInRequest(request_id="in-1")))
+            await ben.saw("hand_started")
             await until(lambda: any(span.name.endswith("publish") for span in collector.spans()))
         await room.kill(process)
     spans = collector.spans()
-    (first,) = (span for span in spans if span.name == f"{TABLE}/TakeSeat" and span.kind == Span.SPAN_KIND_CLIENT)
+    first, second = (span for span in spans if span.name == f"{TABLE}/TakeSeat" and span.kind == Span.SPAN_KIND_CLIENT)
     trace = [span for span in spans if span.trace_id == first.trace_id]
+    # The request, and the wallet's answer to it; the hand that began then is nobody's request.
+    for each in (first, second):
+        here = [span.name for span in spans if span.trace_id == each.trace_id]
+        assert here.count("relance.table/append") == 2
     names = {(span.name, Span.SpanKind.Name(span.kind).removeprefix("SPAN_KIND_")) for span in trace}
     assert names >= {
         (f"{TABLE}/TakeSeat", "CLIENT"),
@@ -114,7 +124,7 @@ async def test_one_command_is_one_trace_from_the_client_to_the_wallet_and_holds_
     said = {str(attribute.value) for span in spans for attribute in span.attributes}
     assert f'string_value: "{table}"\n' in said
     sent = b"".join(each.SerializeToString() for each in collector.sent)
-    for secret in (token, "annabel", "765432", "players/"):
+    for secret in (token, "annabel", "benedict", "765432", "players/"):
         assert secret.encode() not in sent
 
 

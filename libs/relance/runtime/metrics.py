@@ -26,37 +26,39 @@ FOLLOW_PARKED = Gauge("relance_follow_parked", "Tables whose events cannot be ta
 
 
 class _Certificates(Collector):
-    """What the certificates of this process's servers are worth, at the time when somebody asks."""
+    """What the certificates of this process are worth, at the time when somebody asks."""
 
     def __init__(self) -> None:
-        self.watched: Tls | None = None
+        self.watched: dict[str, Tls] = {}
 
-    def describe(self) -> Iterable[Metric]:
+    def describe(self) -> tuple[GaugeMetricFamily, CounterMetricFamily, CounterMetricFamily]:
         """The metrics, without their values."""
-        return self._metrics(0.0, 0, 0)
+        use = ("use",)
+        return (
+            GaugeMetricFamily("relance_tls_expires_seconds", "End of the certificate in use, since 1970.", labels=use),
+            CounterMetricFamily("relance_tls_reads", "Reads of usable certificates.", labels=use),
+            CounterMetricFamily("relance_tls_refused", "Changed files of no use: the old ones held.", labels=use),
+        )
 
     def collect(self) -> Iterable[Metric]:
-        """The metrics; nothing where there is no TLS."""
-        if self.watched is None:
-            return ()
-        self.watched.current()  # files that have changed are told of although nobody connects
-        return self._metrics(self.watched.expires, self.watched.reads, self.watched.refused)
-
-    def _metrics(self, expires: float, reads: int, refused: int) -> Iterable[Metric]:
-        return (
-            GaugeMetricFamily("relance_tls_expires_seconds", "End of the certificate in use, since 1970.", expires),
-            CounterMetricFamily("relance_tls_reads", "Reads of usable certificates.", reads),
-            CounterMetricFamily("relance_tls_refused", "Changed files of no use: the old ones held.", refused),
-        )
+        """The metrics; nothing of what has no TLS."""
+        expires, reads, refused = self.describe()
+        for use, tls in list(self.watched.items()):
+            tls.current()  # files that have changed are told of although nobody connects
+            if tls.cert is not None:
+                expires.add_metric((use,), tls.expires)
+            reads.add_metric((use,), tls.reads)
+            refused.add_metric((use,), tls.refused)
+        return expires, reads, refused
 
 
 _certificates = _Certificates()
 REGISTRY.register(_certificates)
 
 
-def watch_certificate(tls: Tls) -> None:
-    """Tell of this process's certificate from now on."""
-    _certificates.watched = tls
+def watch_certificate(use: str, tls: Tls) -> None:
+    """Tell of this process's certificate for a use (grpc, nats) from now on."""
+    _certificates.watched[use] = tls
 
 
 class Following(Protocol):

@@ -11,7 +11,7 @@ import nats.errors
 import structlog
 from nats.aio.client import Client
 
-from relance.runtime import logging
+from relance.runtime import logging, metrics
 from relance.transport import Tls, tracing
 
 log = structlog.get_logger(__name__)
@@ -106,7 +106,10 @@ def following(stream: str, headers: Mapping[str, str]) -> Iterator[None]:
 async def _connect(
     client: Client, url: str, name: str, tls: Tls | None, *, up: OnChange, down: OnChange, failed: OnError
 ) -> None:
-    context = None if tls is None else tls.context()
+    context = None
+    if tls is not None:
+        metrics.watch_certificate("nats", tls)
+        context = tls.context()
     while True:
         try:
             await client.connect(

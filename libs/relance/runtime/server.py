@@ -158,7 +158,7 @@ class Server:
             if open_ and settings.plaintext != "allow":
                 raise ListenError(f"{open_[0]}; or set RELANCE_PLAINTEXT=allow")
             return _bound(settings.listen, self._server.add_insecure_port)
-        metrics.watch_certificate(settings.tls)
+        metrics.watch_certificate("grpc", settings.tls)
         credentials = settings.tls.server_credentials(ask_clients=settings.asks_clients)
         return _bound(settings.listen, lambda address: self._server.add_secure_port(address, credentials))
 
