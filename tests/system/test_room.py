@@ -138,11 +138,13 @@ def test_a_second_up_on_the_same_data_says_that_one_is_running(tmp_path: Path) -
 
 
 def test_it_runs_on_servers_that_are_there_already(start: Start, database_url: str, nats_server: Nats) -> None:
+    """With bots that misbehave, about whom there is nothing to say but what the room refused them."""
     servers = ("--database-url", database_url, "--nats-url", nats_server.url)
-    room = start(*FAST, *servers).wait_ready()
+    room = start(*FAST, *servers, "--misbehave").wait_ready()
     assert not room.folder.postgres.exists()
     assert not room.folder.nats.exists()
     played = hands_played(room)
     wait_for(lambda: hands_played(room) > played, 60, room)
     audited(room)
     assert room.stop() == 0, room.said()
+    assert re.search(r"misbehaviour: [1-9]\d* times, [1-9]\d* refusals, ok", room.said())
