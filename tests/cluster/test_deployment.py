@@ -10,14 +10,14 @@ from pathlib import Path
 import grpc
 import pytest_asyncio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from tests.cluster.support import around
 from tests.conftest import Migrated
 
 from relance.cluster.addresses import Addresses
 from relance.cluster.deployment import Deployment
 from relance.cluster.manifests import Manifests, read
-from relance.cluster.pod import Image, Pod, Surroundings
+from relance.cluster.pod import Pod
 from relance.cluster.pods import PodTemplate
-from relance.cluster.rewrites import Ledger
 from relance.cluster.wires import ServiceAddress
 from relance.room.folder import DataFolder
 from relance.room.ports import free_block
@@ -84,15 +84,10 @@ async def deployment(manifests: Manifests, tmp_path: Path) -> AsyncIterator[Depl
     addresses = Addresses(workload.template.ports.values())
     made = 0
 
-    async def nothing(_address: str) -> None: ...
-
     def make(template: PodTemplate) -> Pod:
         nonlocal made
         made += 1
-        around = Surroundings(
-            tmp_path, manifests, {}, {}, Ledger(), lambda _sentence: None, {"relance": Image()}, nothing, nothing
-        )
-        return Pod(f"wallet-{made}", "wallet", template, addresses.pod(), made, around)
+        return Pod(f"wallet-{made}", "wallet", template, addresses.pod(), made, around(tmp_path, manifests))
 
     kept = Deployment(workload, make, lambda _sentence: None)
     keeper = asyncio.create_task(kept.run())
