@@ -145,7 +145,7 @@ class SimulatedRoom(Room):
             tick_seconds=TICK,
         )  # fmt: skip
 
-    async def lobby(self) -> str:
+    async def timed_lobby(self) -> str:
         """A lobby on the simulated clock; its address."""
         return await beside(self._stack, lobby_started(self._lobby_settings, self.clock))
 
@@ -193,7 +193,7 @@ class Story:
 
     async def start(self, openings: list[table_pb2.OpenTableRequest], names: list[str]) -> None:
         """Open the tables, give everybody money, and let them come in."""
-        self._lobby = await self.room.lobby()
+        self._lobby = await self.room.timed_lobby()
         self.process = await self.room.serve(self._lobby)
         self._log = await self.room.log()
         await self._until(self._started)
