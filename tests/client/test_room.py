@@ -4,75 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from tests.client.live import BUY_IN, Live
+from tests.client.players import PASSWORD, check_down, check_or_call, eventually, player, two_seated
 
 from relance.api.events.v1 import events_pb2
-from relance.client import ActionRefused, NoMoney, RelanceError, Room, Seat, SignInRequired, StaleAction, Watch, connect
+from relance.client import ActionRefused, NoMoney, RelanceError, Room, SignInRequired, StaleAction, Watch, connect
 from relance.client.proofs import verify_hand
 from relance.room.bots import BotFleet
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-PASSWORD = "correct horse"
-
-
-@asynccontextmanager
-async def player(live: Live, money: int = 5 * BUY_IN) -> AsyncIterator[Room]:
-    """A new player, signed in, with money."""
-    async with connect(live.lobby) as room:
-        name = f"guest {uuid.uuid4().hex[:10]}"
-        await room.register(name, PASSWORD)
-        await room.sign_in(name, PASSWORD)
-        if money:
-            await room.faucet(money)
-        yield room
-
-
-@asynccontextmanager
-async def two_seated(live: Live, table: str) -> AsyncIterator[tuple[Room, Seat, Room, Seat]]:
-    """Two players at a table, the first in seat 1."""
-    async with player(live) as ada, player(live) as bob, ada.play(table) as first, bob.play(table) as second:
-        assert await first.sit(buy_in=BUY_IN, seat=1) == 1
-        assert await second.sit(buy_in=BUY_IN, seat=2) == 2
-        yield ada, first, bob, second
-        await asyncio.gather(first.leave(), second.leave())
-
-
-async def check_or_call(seat: Seat, hand: int = 0) -> None:
-    """Answer every turn (of one hand), until the seat is given up."""
-    async for turn in seat.turns():
-        if not hand or turn.hand == hand:
-            await turn.check_or_call()
-
-
-async def check_down(*seats: Seat) -> int:
-    """Check or call in turn until the running hand, or the next one, is over; its number."""
-    hand = seats[0].view.hand or seats[0].view.last_hand + 1
-    players = [asyncio.create_task(check_or_call(seat, hand)) for seat in seats]
-    shown = seats[0]
-    await shown.until(lambda: shown.view.last_hand > hand or (shown.view.last_hand == hand and not shown.view.hand))
-    for playing in players:
-        playing.cancel()
-    return hand
-
 
 async def has(room: Room, amount: int) -> bool:
     """Whether there is exactly this much on the account."""
     return await room.balance() == amount
-
-
-async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until a condition holds that only asking can tell."""
-    async with asyncio.timeout(60):
-        while True:
-            if await condition():
-                return
-            await asyncio.sleep(0.02)
 
 
 async def test_an_account_signs_in_by_a_name_that_only_one_has(live: Live) -> None:
@@ -123,12 +73,13 @@ async def test_two_players_play_a_hand_whose_cards_are_proven_and_take_their_mon
 
 async def test_a_watcher_sees_the_hand_and_nobodys_cards(live: Live) -> None:
     table = await live.open_table()
-    async with live_watch(live, table) as watch, two_seated(live, table) as (_, first, _, second):
+    async with live_watch(live, table) as watch:
         with watch.events() as events:
-            await check_down(first, second)
-            seen = [await anext(events)]
-            while seen[-1].kind != "hand_ended":
-                seen.append(await anext(events))
+            async with two_seated(live, table) as (_, first, _, second):
+                await check_down(first, second)
+                seen = [await anext(events)]
+                while seen[-1].kind != "hand_ended":
+                    seen.append(await anext(events))
         dealt = [event.data for event in seen if isinstance(event.data, events_pb2.CardsDealt)]
         assert [(cards.down, cards.down_count, cards.down_salts) for cards in dealt] == [("", 2, b"")] * 2
         assert watch.view.your_seat == 0

@@ -358,6 +358,25 @@ async def test_a_stream_whose_token_expired_signs_in_again_and_goes_on(scripted:
     assert scripted.sign_ins == 2
 
 
+async def test_a_turn_is_over_when_the_next_one_is_the_same_seat_s(scripted: ScriptedRoom) -> None:
+    """The clock won, a street was dealt, and whoever was asked last is asked first."""
+
+    async def script(line: Line) -> None:
+        await line.welcome(view(5, seat=1, prompt=prompt(5, CHECK)))
+        await line.read()
+        await line.update(checked(6, seat=1), checked(7), prompt=prompt(7, CHECK))
+        await line.wait()
+
+    scripted.scripts = [script]
+    async with signed_in(scripted) as room, room.play(TABLE) as seat:
+        turns = seat.turns()
+        first = await anext(turns)
+        asked = asyncio.create_task(seat.sit_out())
+        second = await anext(turns)
+        assert (first.number, first.open, second.number, second.open) == (5, False, 7, True)
+        asked.cancel()
+
+
 async def test_a_reader_that_does_not_read_is_cut_off_alone(
     scripted: ScriptedRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 import pytest
 from rich.console import Console
 from tests.client.live import BUY_IN, Live
+from textual import events
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, RichLog, Static
 
@@ -67,7 +68,7 @@ class At:
         """Wait until something is so. Fails with what the screen says instead."""
         until = time.monotonic() + 30
         while not condition():
-            await self.pilot.pause(0.01)
+            await asyncio.sleep(0.02)
             if time.monotonic() > until:
                 pytest.fail("\n".join(str(static.visual) for static in self.app.screen.query(Static)))
 
@@ -76,15 +77,26 @@ class At:
         await self.sees(lambda: words in self.text(selector))
 
     async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
+        """Keys, one after the other, each as soon as the one before it did what it does."""
+        for key in keys:
+            self.app.post_message(events.Key(key, _CHARACTERS.get(key, key if len(key) == 1 else None)))
+            await self.settles()
+
+    async def settles(self) -> None:
+        """What was begun by a key is done: the app has passed it on, the widgets have answered each other."""
+        for _ in range(2):
+            passed = asyncio.Event()
+            self.app.call_later(passed.set)
+            await passed.wait()
+            await self.pilot.pause(0)
 
     async def writes(self, text: str) -> None:
-        await self.pilot.press(*(_KEYS.get(letter, letter) for letter in text))
+        await self.press(*(_KEYS.get(letter, letter) for letter in text))
 
     async def comes_to(self, kind: type) -> None:
         """Wait for a screen."""
         await self.sees(lambda: isinstance(self.app.screen, kind) and self.app.screen.is_mounted)
-        await self.pilot.pause()
+        await self.settles()
 
     async def fills(self, **texts: str) -> None:
         """Fill in a form by the names of its rows, and send it."""
@@ -123,7 +135,7 @@ class At:
         rows = self.app.screen.query_one(DataTable)
         await self.sees(lambda: table in {key.value for key in rows.rows})
         rows.move_cursor(row=rows.get_row_index(table))
-        await self.pilot.pause()
+        await self.settles()
 
     async def open_table(self, table: str) -> None:
         """From the lobby to a table, by its row."""
@@ -144,6 +156,7 @@ class At:
 
 
 _KEYS = {" ": "space", ",": "comma", ".": "full_stop", "/": "slash", "?": "question_mark", "-": "minus"}
+_CHARACTERS = {key: character for character, key in _KEYS.items()}
 
 
 @asynccontextmanager

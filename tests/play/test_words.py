@@ -93,7 +93,7 @@ def test_what_people_write_cannot_move_the_cursor() -> None:
 def test_head_panel_and_keys_are_as_wide_as_the_terminal(width: int) -> None:
     view = playing(3)
     texts = [
-        head_text(view, SYMBOLS, width, connected=False, reconnects=2),
+        head_text(view, SYMBOLS, width, connected=False),
         panel_text(Panel(view, SYMBOLS, message="m" * 300), width),
         keys_text(view, width, SYMBOLS),
     ]
@@ -104,7 +104,6 @@ def test_head_panel_and_keys_are_as_wide_as_the_terminal(width: int) -> None:
 
 def test_the_head_says_whether_the_connection_stands() -> None:
     view = playing(3)
-    assert "● connected (2 reconnects)" in head_text(view, SYMBOLS, 80, connected=True, reconnects=2).plain
     assert "○ RECONNECTING" in head_text(view, SYMBOLS, 80, connected=False).plain
     assert "Blue room · Hold'em no limit 0.50/1.00 € · hand 7" in head_text(view, SYMBOLS, 80, connected=True).plain
 
@@ -149,7 +148,7 @@ def test_a_table_of_the_lobby_is_a_row() -> None:
     listed = Listed(in_lobby(average_pot=1_250, waiting=2, players_per_flop=2.5), seated=True)
     for columns, row in (
         (NARROW, ["* Hold'em NL", "0.50/1.00 €", "3/6", "2", "12.50", "2.5", "–", ""]),
-        (WIDE, ["* Hold'em", "no limit", "0.50/1.00 €", "3/6", "2", "12.50", "2.5", "–", "YOUR SEAT"]),
+        (WIDE, ["* Hold'em", "no limit", "0.50/1.00 €", "boulevard", "3/6", "2", "12.50", "2.5", "–", "YOUR SEAT"]),
     ):
         drawn = [cell.plain for cell in cells(listed, columns, SYMBOLS)]
         assert [cell.strip() for cell in drawn] == row

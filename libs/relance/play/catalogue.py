@@ -58,6 +58,10 @@ def _limit(listed: Listed, glyphs: Glyphs) -> str:
     return LIMITS.get(listed.table.config.limit, "")
 
 
+def _house(listed: Listed, glyphs: Glyphs) -> str:
+    return listed.table.config.house
+
+
 def _stakes(listed: Listed, glyphs: Glyphs) -> str:
     config = listed.table.config
     return f"{stakes_text(config)} {unit(config.currency, glyphs)}"
@@ -108,15 +112,16 @@ NARROW: Final = (
     Column("", 4, _letters),
 )
 WIDE: Final = (
-    Column("Game", 22, _game),
+    Column("Game", 20, _game),
     Column("Limit", 15, _limit),
-    Column("Stakes", 25, _stakes),
+    Column("Stakes", 22, _stakes),
+    Column("House", 10, _house),
     Column("Seats", 6, _seats),
     Column("Wait", 5, _waiting, "right"),
     Column("Avg pot", 10, _pot, "right"),
     Column("Pl/flop", 8, _flop, "right"),
     Column("Hands/h", 8, _speed, "right"),
-    Column("", 19, _state),
+    Column("", 15, _state),
 )
 
 

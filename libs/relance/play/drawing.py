@@ -220,7 +220,7 @@ def clock_text(seconds: Seconds, width: int, glyphs: Glyphs) -> Text:
 def _winners(scene: Scene) -> list[Text]:
     recap, seats = scene.recap, scene.view.seats
     if recap.void:
-        return [Text("The hand is void: all chips went back", "bold")]
+        return [Text("Hand void: all chips went back", "bold")]
     lines = []
     for seat, amount in sorted(recap.won.items(), key=lambda item: -item[1])[:2]:
         player = seats[seat - 1].player

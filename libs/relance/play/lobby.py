@@ -40,8 +40,9 @@ _FAUCET = 100_000
 _WIDE_FROM = 110
 _KEYS = (
     ("enter", "open"), ("/", "search"), ("f", "filter"), ("o", "order"), ("w", "wait"), ("n", "private"),
-    ("m", "money"), ("?", "keys"), ("^q", "quit"),
+    ("m", "money"), ("e", "preferences"), ("r", "ask anew"), ("?", "keys"), ("^q", "quit"),
 )  # fmt: skip
+_ONLY_WIDE = frozenset({"m", "e", "r"})
 
 
 class LobbyScreen(Screen[None]):
@@ -98,7 +99,7 @@ class LobbyScreen(Screen[None]):
         yield Static(id="notice")
         yield Static(id="places")
         yield Static(id="said")
-        yield Static(Text("  ").join(Text.assemble((key, "bold"), f" {label}") for key, label in _KEYS))
+        yield Static(id="keys")
 
     def on_mount(self) -> None:
         self.query_one(DataTable).focus()
@@ -174,6 +175,7 @@ class LobbyScreen(Screen[None]):
         if not self.is_mounted:
             return
         self._list()
+        self._keys()
         self._head()
         self._details()
         places = self.app.places
@@ -184,6 +186,13 @@ class LobbyScreen(Screen[None]):
         bar.set_class(bool(notice), "-shown")
         bar.update(notice_bar(notice, self.size.width, self.app.glyphs))
         self._status()
+
+    def _keys(self) -> None:
+        """The keys that most people need; ? shows all."""
+        few = self.size.width < _WIDE_FROM
+        shown = [(key, label) for key, label in _KEYS if not few or key not in _ONLY_WIDE]
+        text = Text("  ").join(Text.assemble((key, "bold"), f" {label}") for key, label in shown)
+        self.query_one("#keys", Static).update(text)
 
     def _line(self, selector: str, text: str) -> None:
         """A line that is there only while it says something."""

@@ -78,7 +78,7 @@ class Clock:
         return Seconds(max(left - self._bank, 0.0), self._whole, min(left, self._bank))
 
 
-def head_text(view: pb.TableView, glyphs: Glyphs, width: int, *, connected: bool, reconnects: int = 0) -> Text:
+def head_text(view: pb.TableView, glyphs: Glyphs, width: int, *, connected: bool) -> Text:
     """Which table, and whether the connection stands."""
     config = view.config
     dot = f" {glyphs.dot} "
@@ -87,8 +87,7 @@ def head_text(view: pb.TableView, glyphs: Glyphs, width: int, *, connected: bool
     game = f"{game_title(config.game)} {LIMITS.get(config.limit, '')} {stakes_text(config)} "
     game += unit(config.currency, glyphs)
     parts = [name, *([] if name == game else [game]), hand]
-    again = f" ({reconnects} reconnects)" if reconnects else ""
-    state = f"{glyphs.on} connected{again}" if connected else f"{glyphs.off} RECONNECTING"
+    state = f"{glyphs.on} connected" if connected else f"{glyphs.off} RECONNECTING"
     left = fit(Text(dot.join(parts), "bold"), width - cell_len(state) - 1, ellipsis=glyphs.ellipsis)
     return Text.assemble(left, " ", (state, "green" if connected else "bold red reverse"))
 

@@ -191,7 +191,7 @@ class TableScreen(Screen[None]):
         self._notices(seat)
         (self.app.kept.add if seat.number else self.app.kept.discard)(self.table_name)
         width = self.size.width
-        head = head_text(view, glyphs, width, connected=seat.connected, reconnects=seat.reconnects)
+        head = head_text(view, glyphs, width, connected=seat.connected)
         self.query_one("#head", Static).update(head)
         self.query_one(Felt).show(Scene(view, self.app.names, self.recap, self._clock.seconds(now), glyphs))
         self.query_one("#panel", Static).update(panel_text(self._panel(seat), width))
@@ -219,7 +219,8 @@ class TableScreen(Screen[None]):
     def _connection(self, seat: Seat, now: float) -> None:
         """Since when there is none; that it is back."""
         if not seat.connected:
-            self._lost_at = self._lost_at or now
+            if not self._lost_at:
+                self._lost_at, self.message = now, ""
         elif self._lost_at:
             away, self._lost_at = now - self._lost_at, 0.0
             if seat.reconnects and not self.message:
