@@ -182,13 +182,13 @@ async def _to_the_end(stream: grpc.aio.StreamStreamCall[bytes, bytes]) -> None:
 
 
 async def test_a_table_that_moved_is_looked_for_once_more_and_nothing_is_passed_on_twice(room: Room) -> None:
-    first = await room.start(routing="forward", lease=60)
+    first = await room.start(routing="forward", lease=2)
     table = await room.open(first)
-    front = await room.start(routing="forward", lease=60)
+    front = await room.start(routing="forward", lease=2)
     me = bearer(room.keys.player("ann"))
     get = table_pb2.GetTableRequest(table=f"tables/{table}")
     await room.tables(front).GetTable(get, metadata=me)  # front knows where it was
-    second = await room.start(routing="forward", lease=60)
+    second = await room.start(routing="forward", lease=2)
     floor = bearer(room.keys.operator("floor"))
     await until(lambda: any(row.address == second.address for row in first.observer.living), 30)
     hand = table_pb2.HandOverTableRequest(table=f"tables/{table}", process=second.address)

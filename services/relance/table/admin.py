@@ -204,7 +204,7 @@ class TableAdminService(table_pb2_grpc.TableAdminServiceServicer):
     async def _public(self, table: str, after: int, upto: int) -> AsyncIterator[list[TableEvent]]:
         while after < upto:
             asked = min(PAGE, upto - after)
-            page = await self._log.read(table, after, asked)
+            page = _known(await self._log.read(table, after, asked))
             yield [redact(event) for event in page]
             if len(page) < asked:
                 return
@@ -216,7 +216,7 @@ class TableAdminService(table_pb2_grpc.TableAdminServiceServicer):
         shown: list[TableEvent] = []
         at = after
         while at < head and (at < upto or held):
-            page = await self._log.read(table, at, min(PAGE, head - at))
+            page = _known(await self._log.read(table, at, min(PAGE, head - at)))
             if not page:
                 break
             at = page[-1].version
@@ -252,3 +252,10 @@ class TableAdminService(table_pb2_grpc.TableAdminServiceServicer):
     async def _ask(self, table: str, command: Command, asked: Request) -> table_pb2.CommandResponse:
         version = await (await self._tables.find(table)).ask(command, asked)
         return table_pb2.CommandResponse(request_id=asked.id, version=version)
+
+
+def _known(events: list[TableEvent]) -> list[TableEvent]:
+    """The events without fields of newer versions: whether they are secret is not known here."""
+    for event in events:
+        event.DiscardUnknownFields()
+    return events

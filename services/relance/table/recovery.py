@@ -59,7 +59,7 @@ def has_unknown_value(message: Message) -> bool:
     for field, value in message.ListFields():
         values = value if field.is_repeated else [value]
         if field.enum_type is not None:
-            if not field.enum_type.values_by_number.keys() >= set(values):
+            if any(value not in field.enum_type.values_by_number for value in values):
                 return True
         elif field.message_type is None or field.message_type.GetOptions().map_entry:
             continue
