@@ -64,6 +64,7 @@ class Row:
     expected: set[Hand]
     complaints: Complaints
     audit: str
+    taken_after: float | None = None
     faults: list[str] = field(default_factory=list)
 
 
@@ -134,6 +135,7 @@ class _Run:
         self._say(f"{scenario.name}: {scenario.title}")
         await self._record.follow()
         began, hands, voided = time.monotonic(), self._record.ended, _hands(self._record.voided)
+        self._stage.taken_after = None
         expected = await scenario.run(self._stage)
         await self._stage.plays_on()
         again = self._record.ended + HANDS_AFTER
@@ -143,6 +145,7 @@ class _Run:
         row = Row(
             scenario, time.monotonic() - began, self._record.ended - hands, _hands(new), expected,
             self._clients.complaints(), "ok" if report.ok else f"{len(report.findings)} findings",
+            self._stage.taken_after,
         )  # fmt: skip
         row.faults = [fault for hand in new for fault in not_refunded(hand)]
         row.faults += [f"audit: {finding}" for finding in report.findings]
@@ -150,10 +153,7 @@ class _Run:
         row.faults += [f"{_name(hand)} should have been voided and was not" for hand in sorted(expected - row.voided)]
         row.faults += [f"bots are connected to {who}, which is no Service" for who in sorted(self._strangers())]
         if row.complaints.count:
-            if scenario.absorbed:
-                row.faults.append(f"bots met what the client library should absorb: {row.complaints}")
-            else:
-                self._say(f"bots met: {row.complaints}")
+            row.faults.append(f"bots met what the client library should absorb: {row.complaints}")
         for fault in row.faults:
             self._say(f"FAULT {fault}")
         self._say(f"{scenario.name}: {row.hands} hands, {len(row.voided)} voided; {self._spread()}")
@@ -212,11 +212,12 @@ def _name(hand: Hand) -> str:
 
 def _table(rows: Sequence[Row]) -> Table:
     table = Table("scenario", box=None)
-    for heading in ("seconds", "hands", "voided", "expected", "client errors"):
+    for heading in ("seconds", "hands", "voided", "expected", "new owners after", "client errors"):
         table.add_column(heading, justify="right")
     table.add_column("audit")
     for row in rows:
-        figures = (f"{row.seconds:.0f}", row.hands, len(row.voided), len(row.expected), row.complaints.count)
+        taken = "" if row.taken_after is None else f"{row.taken_after:.1f} s"
+        figures = (f"{row.seconds:.0f}", row.hands, len(row.voided), len(row.expected), taken, row.complaints.count)
         table.add_row(row.scenario.title, *map(str, figures), row.audit)
     return table
 
