@@ -362,9 +362,9 @@ async def test_a_turn_is_over_when_the_next_one_is_the_same_seat_s(scripted: Scr
     """The clock won, a street was dealt, and whoever was asked last is asked first."""
 
     async def script(line: Line) -> None:
-        await line.welcome(view(5, seat=1, prompt=prompt(5, CHECK)))
+        await line.welcome(view(5, seat=1, prompt=prompt(5, ACTION_KIND_CHECK)))
         await line.read()
-        await line.update(checked(6, seat=1), checked(7), prompt=prompt(7, CHECK))
+        await line.update(checked(6, seat=1), checked(7), prompt=prompt(7, ACTION_KIND_CHECK))
         await line.wait()
 
     scripted.scripts = [script]

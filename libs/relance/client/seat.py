@@ -250,6 +250,8 @@ class Seat(TableStream[_Call]):
                 self._turn.close()
                 self._turn = None
         elif self._turn is None or self._turn.number != prompt.turn:
+            if self._turn is not None:
+                self._turn.close()  # the clock won, and the next question is to the same seat
             self._turn = Turn(self, prompt)
         else:
             self._turn.asked_again(prompt)
