@@ -26,7 +26,8 @@ class LinkService(link_pb2_grpc.TableLinkServiceServicer):
         """Run tables that their owner has given up."""
         require(context, SERVICE)
         free = {validation.table_id(each.table, "tables"): each.fence for each in request.tables}
-        taken = await shielded(self._tables.claim(free))
+        known = {table: fence for table, fence in free.items() if table not in self._tables.given_back}
+        taken = await shielded(self._tables.claim(known)) if known else []
         return link_pb2.TakeTablesResponse(tables=[f"tables/{table}" for table in taken])
 
     async def ListRunning(self, request: link_pb2.ListRunningRequest, context: Context) -> link_pb2.ListRunningResponse:

@@ -292,6 +292,8 @@ class Tables:
         actor = self.actors.get(table)
         if actor is None and table not in self._handed:
             actor = await self.find(table)
+        if actor is not None and actor.why is not None:
+            raise actor.why  # it cannot act now, or is stopped after a fault
         if heir != self.host.process:
             waiting = self._handed.setdefault(table, asyncio.get_running_loop().create_future())
             if actor is not None:
