@@ -16,8 +16,8 @@ from relance.room.bots import MISBEHAVIOURS, Blotter
 from relance.room.folder import OPERATOR_ROLES, DataFolder
 from relance.room.play import BLOTTER
 
-STILL_SECONDS = 5.0
-"""Beyond the longest time that the table may rightly take."""
+STILL_SECONDS = 15.0
+"""Beyond the longest time that the table may rightly take, on a machine that is busy, too."""
 HURRIED = game_pb2.Timers(
     decision_ms=3_000, draw_ms=4_000, time_bank_ms=2_000, between_hands_ms=500, reservation_ms=5_000, answer_ms=3_000
 )

@@ -25,8 +25,10 @@ from relance.room.bots.styles import Choice, quiet
 
 AWAY_IN_TIME = (0.1, 1.0)
 """Seconds for which a stream is gone and no clock runs out, from and to."""
-CLOCK_GRACE = 4.0
-"""Seconds after its deadline by which a turn must be over."""
+TOO_LONG_BY = (1.0, 4.0)
+"""Seconds beyond the clock for which one is gone too long, from and to."""
+CLOCK_GRACE = 10.0
+"""Seconds after its deadline by which a turn must be over, on a machine that is busy, too."""
 SPAM = 8
 """Messages at once, more than anybody may say."""
 TOO_MUCH = 10**16
@@ -48,7 +50,7 @@ async def _drop_for_a_moment(attempt: Attempt) -> None:
 
 
 async def _drop_for_too_long(attempt: Attempt) -> None:
-    await _drop(attempt, attempt.turn.seconds_left + attempt.bot.rng.uniform(1, CLOCK_GRACE))
+    await _drop(attempt, attempt.turn.seconds_left + attempt.bot.rng.uniform(*TOO_LONG_BY))
 
 
 async def _drop(attempt: Attempt, seconds: float) -> None:
