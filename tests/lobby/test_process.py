@@ -99,7 +99,7 @@ def test_a_bad_setting_is_one_line_and_exit_code_2(keys: Keys, settings: dict[st
 
 def test_a_key_file_that_is_missing_is_exit_code_2_without_a_traceback(keys: Keys) -> None:
     (keys.folder / "lobby-1.pem").unlink()
-    ended = command("serve", environment(keys, RELANCE_DATABASE_URL="postgresql://h"))
+    ended = command("serve", environment(keys, RELANCE_DATABASE_URL="postgresql://127.0.0.1:1/h"))
     assert ended.returncode == 2
     assert "lobby-1.pem" in ended.stdout
     assert "Traceback" not in ended.stdout + ended.stderr
