@@ -18,6 +18,7 @@ from textual.widgets import DataTable, Input, RichLog, Static
 from relance.api.common.v1.game_pb2 import Timers
 from relance.client import RelanceError, Seat, connect
 from relance.play.app import PlayApp, PlayOptions
+from relance.play.calls import CallBar
 from relance.play.dialogs import AnswerDialog
 from relance.play.drawing import draw_table
 from relance.play.entry import TalkEntry
@@ -28,7 +29,6 @@ from relance.play.lobby import LobbyScreen
 from relance.play.panes import Felt
 from relance.play.sign_in import SignInScreen
 from relance.play.table import TableScreen
-from relance.play.waiting import OfferBar
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -217,6 +217,7 @@ async def test_from_registering_to_taking_the_chips_home(live: Live, size: tuple
         await me.comes_to(HandsScreen)
         hands = me.app.screen.query_one(DataTable)
         await me.sees(lambda: hands.row_count > 0)
+        await me.reads("Your turn at Hold'em no limit 0.50/1.00 €", "CallBar")
         await me.reads("bought in 100.00 €", "#session")
         hands.move_cursor(row=hands.row_count - 1)
         await me.press("enter")
@@ -357,8 +358,8 @@ async def test_a_seat_that_is_offered_is_taken_from_wherever_one_is(live: Live) 
         await first.leave()
         await me.press("escape")
         await me.comes_to(LobbyScreen)
-        await me.sees(lambda: me.app.screen.query_one(OfferBar).has_class("-shown"))
-        assert "^y take it" in me.text("OfferBar")
+        await me.sees(lambda: me.app.screen.query_one(CallBar).has_class("-shown"))
+        assert "^y take it" in me.text("CallBar")
         await me.press("ctrl+y")
         await me.comes_to(AnswerDialog)
         await me.press("f")
@@ -367,7 +368,7 @@ async def test_a_seat_that_is_offered_is_taken_from_wherever_one_is(live: Live) 
         await me.press("enter")
         await me.comes_to(TableScreen)
         await me.sees(lambda: me.table.seated and me.seat.stack > 0)
-        await me.sees(lambda: not me.table.query_one(OfferBar).has_class("-shown"))
+        await me.sees(lambda: not me.table.query_one(CallBar).has_class("-shown"))
 
 
 async def test_friends_come_in_by_password_or_as_guests(live: Live) -> None:

@@ -15,11 +15,13 @@ from relance.client import NoMoney, RelanceError, StaleAction
 from relance.client.events import event_of
 from relance.play.app import light_background
 from relance.play.catalogue import NARROW, ORDERS, WIDE, Listed, cells, details, matches
-from relance.play.choices import Marks
+from relance.play.choices import Marks, sizes
 from relance.play.drawing import Seconds
 from relance.play.filters import Wanted, is_expression
 from relance.play.glyphs import LETTERS, SYMBOLS, glyphs_for, short
-from relance.play.panel import Clock, Panel, head_text, keys_text, panel_text
+from relance.play.help import KEYS, help_text
+from relance.play.notices import notice_bar, notices_text
+from relance.play.panel import Absence, Clock, Panel, head_text, keys_text, panel_text
 from relance.play.refusals import line
 from relance.play.story import Teller
 
@@ -138,6 +140,51 @@ def test_C1_the_time_bank_begins_where_the_decision_time_ends() -> None:
     )
     assert clock.seconds(5.0) == Seconds(15.0, 20.0, 30.0)
     assert clock.seconds(25.0) == Seconds(0.0, 20.0, 25.0)
+
+
+def test_an_absence_is_told_while_it_lasts_and_once_when_it_is_over() -> None:
+    absence = Absence(now=10.0)
+    assert absence.text(11.0) == "Joining the table …"
+    assert "does not answer" in absence.text(15.0)
+    assert absence.see(connected=True, now=16.0, message="") == "", "joining is no coming back"
+    assert absence.see(connected=False, now=20.0, message="old news") == ""
+    assert absence.text(23.0) == "The table does not answer; trying again … 3 s"
+    assert absence.see(connected=False, now=24.0, message="") == ""
+    assert absence.see(connected=True, now=25.0, message="") == "The table is back after 5 s."
+    assert absence.see(connected=True, now=26.0, message="said") == "said"
+
+
+def test_notices_are_one_line_and_each_is_told_once() -> None:
+    notices = [
+        pb.Notice(kind="REFUND", hand=12, amount=350, reason="CRASH", time_us=1),
+        pb.Notice(kind="CASHED_OUT", hand=12, amount=9_700, reason="CRASH", time_us=1),
+        pb.Notice(kind="DRAINING", text="later"),
+    ]
+    said = notices_text([*notices, *notices], EUR, SYMBOLS)
+    assert said == "Hand 12 void (server crash): 3.50 € back, 97.00 € to your account"
+    assert cell_len(notice_bar(said, 80, SYMBOLS).plain) == 80
+    assert notice_bar("x" * 200, 80, SYMBOLS).plain.endswith("…  k: seen ")
+    seat = notices_text([pb.Notice(kind="CASHED_OUT", amount=100, reason="CRASH")], EUR, SYMBOLS)
+    assert seat == "Seat lost (server crash): 1.00 € to your account"
+
+
+def test_the_slider_shows_where_a_bet_stands_between_its_bounds() -> None:
+    view = asked(playing(3), 1, pb.ACTION_KIND_BET, min_raise_to=100, max_raise_to=10_001)
+    for total, full in ((100, 0.0), (5_050, 0.5), (10_001, 1.0)):
+        panel = Panel(view, SYMBOLS, entering=True, sizes=sizes(view.prompt, view), total=total)
+        slider = panel_text(panel, 80).plain.split("\n")[1]
+        bar = slider.count("█") + slider.count("░")
+        assert abs(slider.count("█") / bar - full) < 0.05
+        assert slider.startswith("1.00 ")
+        assert "100.01  up/down  enter: send  esc: back" in slider
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_all_keys_fit_on_the_help_screen(width: int) -> None:
+    text = help_text(width - 2).plain
+    assert max(cell_len(row) for row in text.split("\n")) <= width - 2
+    for _, keys in KEYS:
+        assert all(meaning in text for _, meaning in keys)
 
 
 def in_lobby(**more: object) -> lobby_pb2.Table:

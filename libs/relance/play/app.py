@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -12,6 +13,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 
 from relance.client import RelanceError, Room, Tls, connect
+from relance.play.calls import CallBar
 from relance.play.glyphs import SYMBOLS, Glyphs, currency_name, money
 from relance.play.help import HelpScreen
 from relance.play.lobby import LobbyScreen
@@ -98,7 +100,19 @@ class PlayApp(App[None]):
         """The player is known: the lobby, and what is offered from now on."""
         self.switch_screen(LobbyScreen())
         self.run_worker(self.places.follow(), group="offers", exclusive=True)
-        self.set_interval(_TICK_SECONDS, self.places.show)
+        self.set_interval(_TICK_SECONDS, self.show_call)
+
+    def show_call(self) -> None:
+        """What calls the player, on every screen: a turn at a table that is covered, a seat that is offered."""
+        now = time.monotonic()
+        turns = [screen.call(now) for screen in self._tables() if screen is not self.screen]
+        text = next(filter(None, turns), "") or self.places.offered.text(now)
+        for screen in self.screen_stack:
+            for bar in screen.query(CallBar):
+                bar.show(text, self.glyphs)
+
+    def _tables(self) -> list[TableScreen]:
+        return [screen for screen in self.screen_stack if isinstance(screen, TableScreen)]
 
     def say(self, sentence: str) -> None:
         """Show one line, where the player looks."""
@@ -113,8 +127,7 @@ class PlayApp(App[None]):
 
     def sit_at(self, table: str) -> None:
         """Go to a table and sit down there, wherever one is now."""
-        tables = [screen for screen in self.screen_stack if isinstance(screen, TableScreen)]
-        there = next((screen for screen in tables if screen.table_name == table), None)
+        there = next((screen for screen in self._tables() if screen.table_name == table), None)
         if there is None:
             self.push_screen(TableScreen(table, sit=True))
             return

@@ -15,10 +15,10 @@ from textual.widgets import DataTable, RichLog, Static
 from relance.api.common.v1 import game_pb2
 from relance.api.table.v1 import table_pb2 as pb
 from relance.client import RelanceError
+from relance.play.calls import CallBar
 from relance.play.glyphs import Align, Glyphs, cards_text, figure, fit, money, signed
 from relance.play.refusals import line
 from relance.play.story import Teller
-from relance.play.waiting import OfferBar
 
 if TYPE_CHECKING:
     from relance.play.app import PlayApp
@@ -51,7 +51,7 @@ class HandsScreen(Screen[None]):
         self._hands: list[pb.HandSummary] = []
 
     def compose(self) -> ComposeResult:
-        yield OfferBar()
+        yield CallBar()
         yield Static(Text("Your hands at this table", "bold"), id="head")
         yield Static(Text("Asking …"), id="session")
         yield DataTable(id="hands", cursor_type="row", cell_padding=0)
@@ -142,7 +142,7 @@ class HandScreen(Screen[None]):
         self._number = number
 
     def compose(self) -> ComposeResult:
-        yield OfferBar()
+        yield CallBar()
         yield Static(id="head")
         yield RichLog(id="hand", wrap=True, min_width=10)
         keys = (("left/right", "other hands"), ("up/down", "scroll"), ("esc", "back"))

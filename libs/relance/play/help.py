@@ -11,6 +11,7 @@ from textual.containers import VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Static
 
+from relance.play.calls import CallBar
 from relance.play.glyphs import clean
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class HelpScreen(Screen[None]):
     """
 
     def compose(self) -> ComposeResult:
+        yield CallBar()
         with VerticalScroll():
             yield Static(id="keys")
         me = self.app.room.player

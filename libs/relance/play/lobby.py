@@ -16,6 +16,7 @@ from textual.widgets import DataTable, Input, Static
 from relance.api.common.v1 import game_pb2
 from relance.api.lobby.v1 import lobby_pb2
 from relance.client import RelanceError
+from relance.play.calls import CallBar
 from relance.play.catalogue import NARROW, ORDERS, WIDE, Column, Listed, cells, details, matches
 from relance.play.filters import Wanted, filter_form, is_expression, wanted_by
 from relance.play.form import Form
@@ -25,7 +26,7 @@ from relance.play.private import open_private
 from relance.play.refusals import line
 from relance.play.rows import Amount
 from relance.play.table import TableScreen
-from relance.play.waiting import OfferBar, places_text
+from relance.play.waiting import places_text
 from relance.play.wishes import ask_wishes
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class LobbyScreen(Screen[None]):
         self._drawing: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        yield OfferBar()
+        yield CallBar()
         yield Static(id="head")
         hint = '/ search: words, or an expression as game = "holdem" AND low_limit <= 100'
         yield Input(placeholder=hint, id="filter", compact=True)

@@ -28,6 +28,8 @@ from relance.play.glyphs import (
 WATCHING = (("s", "sit down"), ("1-9", "that seat"), ("w", "wait"), ("h", "hands"))
 SEATED = (("z", "sit out"), ("t", "top up"), ("l", "leave"), ("/", "talk"), ("e", "prefs"), ("h", "hands"))
 AWAY = (("z", "sit in"), *SEATED[1:])
+# Joining a table takes so long without a word.
+_PATIENT_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,32 @@ class Clock:
             return None
         left = max(self._ends - now, 0.0)
         return Seconds(max(left - self._bank, 0.0), self._whole, min(left, self._bank))
+
+
+class Absence:
+    """How long the table has not answered. It begins with joining, at `now` of a monotonic clock."""
+
+    def __init__(self, now: float) -> None:
+        self._since = now
+        self._joined = False
+
+    def see(self, connected: bool, now: float, message: str) -> str:
+        """Take note of the connection; the message from now on: once that the table is back, where nothing is newer."""
+        if not connected:
+            if not self._since:
+                self._since, message = now, ""
+            return message
+        away, self._since = now - self._since if self._since else 0.0, 0.0
+        back = self._joined and away > 0
+        self._joined = True
+        return f"The table is back after {away:.0f} s." if back and not message else message
+
+    def text(self, now: float) -> str:
+        """What is said while it lasts."""
+        waited = now - self._since
+        if not self._joined and waited < _PATIENT_SECONDS:
+            return "Joining the table …"
+        return f"The table does not answer; trying again … {waited:.0f} s"
 
 
 def head_text(view: pb.TableView, glyphs: Glyphs, width: int, *, connected: bool) -> Text:

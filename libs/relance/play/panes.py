@@ -17,16 +17,21 @@ class Felt(Static):
     """The table's drawing, as large as there is room."""
 
     scene: Scene | None = None
-    waiting = "Joining the table …"
+    _waiting = ""
 
     def show(self, scene: Scene) -> None:
         """Draw another scene."""
         self.scene = scene
         self.refresh()
 
+    def wait(self, text: str) -> None:
+        """There is nothing to draw yet, and why."""
+        self._waiting = text
+        self.refresh()
+
     def render(self) -> Text:
         if self.scene is None:
-            return Text(self.waiting)
+            return Text(self._waiting)
         return draw_table(self.scene, self.size.width, self.size.height)
 
 

@@ -17,18 +17,19 @@ from textual.widgets import Input, Static
 from relance.client import Events, RelanceError, ResumeImpossible, Seat, SlowReader, Unavailable
 from relance.play import commands
 from relance.play.answering import Answer, Answering
+from relance.play.calls import CallBar
+from relance.play.catalogue import title
 from relance.play.dialogs import AnswerDialog
 from relance.play.drawing import Scene
 from relance.play.entry import BetEntry, TalkEntry
 from relance.play.glyphs import clean
 from relance.play.hands import HandsScreen
 from relance.play.notices import LASTING, news_text, notice_bar, notices_text
-from relance.play.panel import Clock, Panel, head_text, keys_text, panel_text
+from relance.play.panel import Absence, Clock, Panel, head_text, keys_text, panel_text
 from relance.play.panes import Felt, Story
 from relance.play.recap import Recap
 from relance.play.refusals import line
 from relance.play.story import SAID_TOO, Teller
-from relance.play.waiting import OfferBar
 
 if TYPE_CHECKING:
     from relance.play.app import PlayApp
@@ -69,15 +70,23 @@ class TableScreen(Screen[None]):
         self._teller = Teller(self.app.room.player, self.app.names, 0, self.app.glyphs)
         self._heard = 0
         self._news = 0
-        self._lost_at = time.monotonic()
+        self._absence = Absence(time.monotonic())
 
     @property
     def seated(self) -> bool:
         """Whether the player has a seat here."""
         return self.seat is not None and self.seat.number > 0
 
+    def call(self, now: float) -> str:
+        """What calls the player back to this table; empty: nothing does."""
+        if self.seat is None or not self.answering.turn or self.answering.sent:
+            return ""
+        seconds = self._clock.seconds(now)
+        left = f"{seconds.left + seconds.bank:.0f} s  " if seconds is not None else ""
+        return f"{left}Your turn at {title(self.seat.view.config, self.app.glyphs)}: esc goes back there"
+
     def compose(self) -> ComposeResult:
-        yield OfferBar()
+        yield CallBar()
         yield Static(id="head")
         yield Static(id="notice")
         with Container(id="body"):
@@ -174,20 +183,14 @@ class TableScreen(Screen[None]):
         if not self.is_mounted:
             return
         if seat is None:
-            waited = now - self._lost_at
-            self.query_one(Felt).waiting = (
-                "Joining the table …"
-                if waited < 2
-                else f"The table does not answer; trying again … {waited:.0f} s   esc: lobby"
-            )
-            self.query_one(Felt).refresh()
+            self.query_one(Felt).wait(self._absence.text(now))
             return
         view = seat.view
         self._clock.see(view, now)
         if self.answering.see(view):
             self.message = ""
             self.app.bell()
-        self._connection(seat, now)
+        self.message = self._absence.see(seat.connected, now, self.message)
         self._notices(seat)
         (self.app.kept.add if seat.number else self.app.kept.discard)(self.table_name)
         width = self.size.width
@@ -202,7 +205,6 @@ class TableScreen(Screen[None]):
 
     def _panel(self, seat: Seat) -> Panel:
         doing = self.answering
-        lost = f"The table does not answer; trying again … {time.monotonic() - self._lost_at:.0f} s"
         return Panel(
             seat.view,
             self.app.glyphs,
@@ -211,20 +213,10 @@ class TableScreen(Screen[None]):
             doing.confirm.confirm if doing.confirm is not None else "",
             doing.entry is not None,
             doing.sent,
-            self.message if seat.connected else lost,
+            self.message if seat.connected else self._absence.text(time.monotonic()),
             doing.sizes,
             self.query_one(BetEntry).typed,
         )
-
-    def _connection(self, seat: Seat, now: float) -> None:
-        """Since when there is none; that it is back."""
-        if not seat.connected:
-            if not self._lost_at:
-                self._lost_at, self.message = now, ""
-        elif self._lost_at:
-            away, self._lost_at = now - self._lost_at, 0.0
-            if seat.reconnects and not self.message:
-                self.message = f"The table is back after {away:.0f} s."
 
     def _notices(self, seat: Seat) -> None:
         """What became of the player's chips stays above the table until it was seen; other news are said once."""

@@ -6,15 +6,12 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-from textual.widgets import Static
-
 from relance.api.common.v1 import game_pb2
 from relance.api.lobby.v1 import waiting_pb2
 from relance.client import RelanceError
 from relance.play.catalogue import title
 from relance.play.dialogs import AnswerDialog
-from relance.play.glyphs import LIMITS, Glyphs, figure, fit, game_title, unit
+from relance.play.glyphs import LIMITS, Glyphs, figure, game_title, unit
 from relance.play.refusals import line
 
 if TYPE_CHECKING:
@@ -25,20 +22,6 @@ _OVER = {
     waiting_pb2.OFFER_STATE_EXPIRED: "The time for the seat that was offered is up; it went to the next.",
     waiting_pb2.OFFER_STATE_WITHDRAWN: "The seat that was offered is gone: the table took it back.",
 }
-
-
-class OfferBar(Static):
-    """One line at the top of a screen while a seat is offered; nothing otherwise."""
-
-    DEFAULT_CSS = """
-    OfferBar { dock: top; height: 1; display: none; }
-    OfferBar.-shown { display: block; }
-    """
-
-    def show(self, text: str, glyphs: Glyphs) -> None:
-        """The line; empty: none."""
-        self.set_class(bool(text), "-shown")
-        self.update(fit(Text(f" {text}", "bold reverse"), self.app.size.width, ellipsis=glyphs.ellipsis))
 
 
 class Offered:
@@ -93,7 +76,7 @@ class Places:
                         self._app.say(said)
                     elif offer.state == OPEN:
                         self._app.bell()
-                    self.show()
+                    self._app.show_call()
                     await self.refresh()
             except RelanceError:
                 await self._app.pause(5.0)
@@ -104,13 +87,6 @@ class Places:
         for wait in self.waits:
             if wait.table:
                 await self._name(wait.table)
-
-    def show(self) -> None:
-        """The offer, on every screen."""
-        text = self.offered.text(time.monotonic())
-        for screen in self._app.screen_stack:
-            for bar in screen.query(OfferBar):
-                bar.show(text, self._app.glyphs)
 
     async def take(self) -> None:
         """Accept the offer, and go to the table to buy in."""
@@ -124,7 +100,7 @@ class Places:
         except RelanceError as refusal:
             self._app.say(line(refusal, 0, self._app.glyphs))
             return
-        self.show()
+        self._app.show_call()
         self._app.sit_at(offer.table)
 
     async def leave(self) -> None:
@@ -142,7 +118,7 @@ class Places:
             await self.refresh()
         except RelanceError as refusal:
             self._app.say(line(refusal, 0, self._app.glyphs))
-        self.show()
+        self._app.show_call()
 
     async def ask(self, table: str, config: game_pb2.TableConfig) -> str:
         """Ask what to wait for, and wait; what came of it, in a line. Raises RelanceError with the room's refusal."""
