@@ -45,4 +45,4 @@ def test_an_overlay_that_kustomize_refuses_is_an_error_with_its_words(tmp_path: 
     with pytest.raises(ManifestError, match=r"nowhere\.yaml"):
         render(tmp_path)
     with pytest.raises(ManifestError, match="there is no overlay"):
-        render(tmp_path / "none")
+        prepared(tmp_path / "none", tmp_path)

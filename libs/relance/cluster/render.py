@@ -29,8 +29,6 @@ def kubectl() -> Path:
 
 def render(overlay: Path) -> str:
     """The documents of an overlay. Raises ManifestError with what kustomize says."""
-    if not overlay.is_dir():
-        raise ManifestError(f"there is no overlay {overlay}")
     done = subprocess.run([kubectl(), "kustomize", str(overlay)], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise ManifestError(f"kubectl kustomize {overlay}: {' '.join(done.stderr.split())}")
@@ -40,8 +38,10 @@ def render(overlay: Path) -> str:
 def prepared(overlay: Path, folder: Path) -> Path:
     """A copy in `folder` of the manifests to which `overlay` belongs, with secrets of its own where it wants some.
 
-    The answer is the overlay's copy. An overlay .../overlays/NAME uses ../../base and ../../components.
+    An overlay .../overlays/NAME uses ../../base and ../../components. Answers the overlay's copy. Raises ManifestError.
     """
+    if not overlay.is_dir():
+        raise ManifestError(f"there is no overlay {overlay}")
     top = overlay.absolute().parent.parent if overlay.absolute().parent.name == "overlays" else overlay.absolute()
     copy = folder / top.name
     shutil.copytree(top, copy, ignore=shutil.ignore_patterns(SECRETS))

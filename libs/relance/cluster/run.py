@@ -81,10 +81,13 @@ async def _cluster(options: ClusterOptions, console: Console) -> bool:
         console.print(f"{time.monotonic() - began:6.1f}  {sentence}", markup=False)
 
     folder = Path(tempfile.mkdtemp(prefix="relance-cluster-"))
-    overlay = prepared(options.overlay, folder)
-    make(overlay / SECRETS, SERVERS)
-    manifests = read(render(overlay))
-    room = Cluster(manifests, folder, say, {"relance-table": options.pods})
+    try:
+        overlay = prepared(options.overlay, folder)
+        make(overlay / SECRETS, SERVERS)
+        room = Cluster(read(render(overlay)), folder, say, {"relance-table": options.pods})
+    except BaseException:
+        shutil.rmtree(folder)
+        raise
     say(f"{options.overlay} is rendered; data and logs are in {folder}")
     ok = False
     try:
