@@ -20,7 +20,7 @@ class Addresses:
 
     def __init__(self, ports: Iterable[int]) -> None:
         wanted = sorted(set(ports))
-        taken = _taken("127.0.0.1", wanted)
+        taken: list[int] = []
         for _ in range(100):
             self.block = f"127.{random.randrange(1, 255)}.{random.randrange(1, 255)}"
             taken = _taken(f"{self.block}.{_FIRST_POD}", wanted) or _taken(f"{self.block}.{_FIRST_SERVICE}", wanted)
