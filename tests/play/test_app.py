@@ -356,8 +356,6 @@ async def test_a_seat_that_is_offered_is_taken_from_wherever_one_is(live: Live) 
         await me.press("question_mark")
         await me.comes_to(HelpScreen)
         await first.leave()
-        await me.press("escape")
-        await me.comes_to(LobbyScreen)
         await me.sees(lambda: me.app.screen.query_one(CallBar).has_class("-shown"))
         assert "^y take it" in me.text("CallBar")
         await me.press("ctrl+y")
@@ -369,6 +367,7 @@ async def test_a_seat_that_is_offered_is_taken_from_wherever_one_is(live: Live) 
         await me.comes_to(TableScreen)
         await me.sees(lambda: me.table.seated and me.seat.stack > 0)
         await me.sees(lambda: not me.table.query_one(CallBar).has_class("-shown"))
+        assert [type(screen) for screen in me.app.screen_stack[1:]] == [LobbyScreen, TableScreen]
 
 
 async def test_friends_come_in_by_password_or_as_guests(live: Live) -> None:

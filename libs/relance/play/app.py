@@ -14,6 +14,7 @@ from textual.binding import Binding, BindingType
 
 from relance.client import RelanceError, Room, Tls, connect
 from relance.play.calls import CallBar
+from relance.play.dialogs import Dialog
 from relance.play.glyphs import SYMBOLS, Glyphs, currency_name, money
 from relance.play.help import HelpScreen
 from relance.play.lobby import LobbyScreen
@@ -128,12 +129,20 @@ class PlayApp(App[None]):
     def sit_at(self, table: str) -> None:
         """Go to a table and sit down there, wherever one is now."""
         there = next((screen for screen in self._tables() if screen.table_name == table), None)
+        bases = (LobbyScreen, TableScreen) if there is None else (LobbyScreen,)
+        while self.screen is not there and not isinstance(self.screen, bases):
+            self._go_back()
         if there is None:
             self.push_screen(TableScreen(table, sit=True))
-            return
-        while self.screen is not there:
+        else:
+            there.sit()
+
+    def _go_back(self) -> None:
+        """Close the screen on top; what a dialog asked is answered as by escape."""
+        if isinstance(self.screen, Dialog):
+            self.screen.give_up()
+        else:
             self.pop_screen()
-        there.sit()
 
     def show_as(self, *, four_colours: bool, light: bool) -> None:
         """The suits in four colours or two, on a light screen or a dark one."""

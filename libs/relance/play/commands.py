@@ -120,7 +120,8 @@ async def leave(app: PlayApp, seat: Seat, say: Say, *, after_hand: bool) -> str:
         session = await app.room.session(seat.table)
     except RelanceError:
         return f"{text}."
-    return f"{text}: {signed(session.net, currency, app.glyphs)} in {session.hands} hands."
+    hands = "1 hand" if session.hands == 1 else f"{session.hands} hands"
+    return f"{text}: {signed(session.net, currency, app.glyphs)} in {hands}."
 
 
 def ways_to_leave(seat: Seat) -> list[tuple[str, str]]:

@@ -26,6 +26,10 @@ class Dialog(ModalScreen[Answer]):
     Dialog Static { height: auto; }
     """
 
+    def give_up(self) -> None:
+        """Go away as on escape."""
+        raise NotImplementedError
+
 
 class AnswerDialog(Dialog[str]):
     """Asks a question with a few answers, each a key. Answers that key; empty on escape."""
@@ -43,6 +47,9 @@ class AnswerDialog(Dialog[str]):
     def on_key(self, event: events.Key) -> None:
         event.stop()
         if event.key == "escape":
-            self.dismiss("")
+            self.give_up()
         elif event.key in {key for key, _ in self._answers}:
             self.dismiss(event.key)
+
+    def give_up(self) -> None:
+        self.dismiss("")

@@ -252,7 +252,7 @@ def _seat(scene: Scene, number: int, width: int, align: Align) -> list[Text]:
     style = "bold reverse" if asked else "bold" if mine else "dim" if seat.folded else ""
     title = Text.assemble((marks, "bold"), " ", (f"{name}{' (you)' if mine else ''}", style))
     state = _state(seat)
-    stack = figure(seat.stack, scene.view.config.currency)
+    stack = "" if seat.reserved else figure(seat.stack, scene.view.config.currency)
     held = f" +{figure(seat.chips_held, scene.view.config.currency)}" if seat.chips_held else ""
     chips = Text.assemble("   ", (stack + held, "dim" if seat.folded else ""), (f" {state}" if state else "", "italic"))
     return [

@@ -79,7 +79,7 @@ class Form(Dialog[Answers | None]):
         self._wrong = ""
         key = event.key
         if key == "escape":
-            self.dismiss(None)
+            self.give_up()
         elif key == "enter":
             self._finish()
         elif key in {"up", "shift+tab"}:
@@ -96,6 +96,9 @@ class Form(Dialog[Answers | None]):
         for letter in event.text.splitlines()[0] if event.text else "":
             self.rows[self._at].press(letter, letter)
         self.draw()
+
+    def give_up(self) -> None:
+        self.dismiss(None)
 
     def _finish(self) -> None:
         values = Answers()

@@ -97,7 +97,7 @@ def session_text(session: pb.Session, currency: int, glyphs: Glyphs) -> str:
     dot = f" {glyphs.dot} "
     which = "Your last sitting" if over else "This sitting"
     parts = [
-        f"{which}: {session.hands} hands in {minutes // 60}:{minutes % 60:02d} h",
+        f"{which}: {session.hands} {'hand' if session.hands == 1 else 'hands'} in {minutes // 60}:{minutes % 60:02d} h",
         f"bought in {money(session.bought_in, currency, glyphs)}",
         f"{'took' if over else 'now'} {money(session.cashed_out, currency, glyphs)}",
         signed(session.net, currency, glyphs),

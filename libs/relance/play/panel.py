@@ -38,6 +38,7 @@ class Panel:
 
     choices: to the prompt. marks: of a draw. confirm: a question that waits. entering: an amount is being typed.
     sent: the answer is on its way. message: the last thing to say. sizes, total: of the bet that is being entered.
+    player: who looks.
     """
 
     view: pb.TableView
@@ -50,6 +51,7 @@ class Panel:
     message: str = ""
     sizes: Sizes | None = None
     total: int = 0
+    player: str = ""
 
 
 class Clock:
@@ -159,11 +161,7 @@ def keys_text(view: pb.TableView, width: int, glyphs: Glyphs) -> Text:
 def _own(panel: Panel) -> Text:
     view, glyphs = panel.view, panel.glyphs
     if not view.your_seat:
-        free = sum(not seat.player for seat in view.seats)
-        places = (
-            f"{free} of {len(view.seats)} seats are free: s sits down" if free else "no seat is free: w waits for one"
-        )
-        return Text(f"You are watching; {places}.")
+        return Text(f"You are watching; {_free_seats(view, panel.player)}.")
     me = view.seats[view.your_seat - 1]
     stack = money(me.stack, view.config.currency, glyphs)
     if me.reserved:
@@ -178,6 +176,15 @@ def _own(panel: Panel) -> Text:
     return Text.assemble(
         cards if me.in_hand and not me.folded else "No cards", f"   {glyphs.dot} {stack}{held}{bank}", _standing(me)
     )
+
+
+def _free_seats(view: pb.TableView, player: str) -> str:
+    """What somebody without a seat may do about it."""
+    held = next((seat.seat for seat in view.seats if seat.reserved and seat.player == player), 0)
+    free = sum(not seat.player for seat in view.seats)
+    if held:
+        return f"seat {held} is held for you: s sits down"
+    return f"{free} of {len(view.seats)} seats are free: s sits down" if free else "no seat is free: w waits for one"
 
 
 def _standing(me: pb.SeatView) -> str:

@@ -216,6 +216,7 @@ class TableScreen(Screen[None]):
             self.message if seat.connected else self._absence.text(time.monotonic()),
             doing.sizes,
             self.query_one(BetEntry).typed,
+            seat.player,
         )
 
     def _notices(self, seat: Seat) -> None:
