@@ -195,7 +195,8 @@ SEATED: Mapping[str, tuple[float, Callable[[Story, Player, Line], Awaitable[None
 
 async def takes_a_seat(story: Story, player: Player, line: Line) -> None:
     """Any seat, or one that may be taken; with the least, with enough, with too little."""
-    config = story.process.tables.actors[line.table].table.config
+    table = story.process.tables.actors[line.table].table
+    config = table.config
     assert config is not None
     seat = story.random.choice((0, 0, 0, 0, 0, 0, 1, 2, config.seats, config.seats + 1))
     most = min(config.max_buy_in or 5_000, 5_000)
@@ -206,7 +207,10 @@ async def takes_a_seat(story: Story, player: Player, line: Line) -> None:
         wait_for_big_blind=story.random.random() < 0.3,
         ask_to_post=story.random.random() < 0.3,
     )
-    await story.ask(line, table_pb2.PlayRequest(take_seat=request), SITTING)
+    reason = await story.ask(line, table_pb2.PlayRequest(take_seat=request), SITTING)
+    if reason == "BUY_IN_BELOW_PREVIOUS_STACK" and story.random.random() < 0.7:
+        again = table_pb2.TakeSeatRequest(buy_in=table.took_along[player.name][1])
+        await story.ask(line, table_pb2.PlayRequest(take_seat=again), SITTING)
 
 
 async def sits_and_leaves_at_once(story: Story, player: Player, line: Line) -> None:

@@ -78,4 +78,4 @@ async def test_minutes_of_bad_play_leave_nothing_wrong(room: SimulatedRoom) -> N
         again = f"RELANCE_SIMULATED_MINUTES={MINUTES:g} RELANCE_SIMULATED_SEED={SEED} pytest {__file__}"
         error.add_note(f"again: {again}\n{story.told()}")
         raise
-        print(story.told())  # noqa: T201 - shown with -s
+    print(story.told())  # noqa: T201 - shown with -s
