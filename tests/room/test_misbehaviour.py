@@ -113,14 +113,15 @@ async def test_the_room_says_what_bots_found_and_what_the_logs_of_this_run_tell(
     still = lobby_pb2.Table(name="tables/t", version=7)
     still.config.timers.CopyFrom(game_pb2.Timers(decision_ms=60_000))
     await mischief.look([still])
-    assert mischief.report()
+    assert mischief.report()[-1] == "misbehaviour: 0 times, 0 refusals, ok"
     found = Blotter()
     found.found("a double seat")
     await asyncio.to_thread(found.write, tmp_path / BLOTTER)
     (folder.logs / "table.log").write_text(old + '{"level": "error", "event": "rules raised"}\n')
     await mischief.look([still])
     await mischief.look([still])
-    assert not mischief.report()
+    told = mischief.report()
     assert mischief.findings == ["a double seat", 'the log of table: {"level": "error", "event": "rules raised"}']
     assert "FINDING: a double seat" in said
-    assert said[-1] == "misbehaviour: 0 times, 0 refusals, 2 FINDINGS"
+    assert "misbehaviour: FINDING: a double seat" in told
+    assert told[-1] == "misbehaviour: 0 times, 0 refusals, 2 FINDINGS"

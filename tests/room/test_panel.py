@@ -60,3 +60,13 @@ def test_a_table_is_one_line_at_any_width(width: int, stakes: bool) -> None:
     assert sum("boulevard" in line for line in lines) == 14
     assert all("123.45 €" in line for line in lines if "boulevard" in line)
     assert any("0.50/1.00" in line and "holdem no limit" in line for line in lines) is stakes
+
+
+def test_what_is_to_be_read_at_the_end_stands_below_the_panel() -> None:
+    screen = StringIO()
+    panel = LivePanel(Console(file=screen, force_terminal=True, width=80, height=24, color_system=None))
+    lines = [f"behaviour {number}" for number in range(30)]
+    panel.tell(lines)
+    assert "behaviour" not in screen.getvalue()
+    panel.close()
+    assert "\n".join(lines) in screen.getvalue()

@@ -66,17 +66,18 @@ class Mischief:
             elif now - since > longest(table.config.timers) and table.name not in self._accused:
                 await self._stands_still(table, now - since)
 
-    def report(self) -> bool:
-        """Say what was done and answered up to the last look, and what the logs say. True: nothing was found."""
+    def report(self) -> list[str]:
+        """What was done and answered up to the last look, and what is wrong, in the logs too; the verdict last."""
         blotter = self._blotter
-        for line in blotter.lines([habit.name for habit in MISBEHAVIOURS]):
-            self._say(f"misbehaviour: {line}")
         for name, line in self._errors():
             self._find(f"the log of {name}: {line}")
         refusals = sum(sum(reasons.values()) for reasons in blotter.refusals.values())
         verdict = f"{len(self.findings)} FINDINGS" if self.findings else "ok"
-        self._say(f"misbehaviour: {sum(blotter.tries.values())} times, {refusals} refusals, {verdict}")
-        return not self.findings
+        return [
+            *(f"misbehaviour: {line}" for line in blotter.lines([habit.name for habit in MISBEHAVIOURS])),
+            *(f"misbehaviour: FINDING: {finding}" for finding in self.findings),
+            f"misbehaviour: {sum(blotter.tries.values())} times, {refusals} refusals, {verdict}",
+        ]
 
     async def _stands_still(self, table: lobby_pb2.Table, seconds: float) -> None:
         """A finding where a hand runs, or could."""

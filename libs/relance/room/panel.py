@@ -46,6 +46,9 @@ class Display(Protocol):
     def say(self, sentence: str) -> None:
         """Something happened."""
 
+    def tell(self, sentences: Sequence[str]) -> None:
+        """What is to be read when all is over."""
+
     def show(self, figures: Figures | None, processes: Sequence[ProcessLine], audit: str) -> None:
         """The room as it is now; figures None: they cannot be read."""
 
@@ -63,6 +66,11 @@ class Lines:
     def say(self, sentence: str) -> None:
         """Print the sentence."""
         self._console.print(sentence, highlight=False, soft_wrap=True, markup=False)
+
+    def tell(self, sentences: Sequence[str]) -> None:
+        """Print them."""
+        for sentence in sentences:
+            self.say(sentence)
 
     def show(self, figures: Figures | None, processes: Sequence[ProcessLine], audit: str) -> None:
         """Print one line now and then."""
@@ -89,6 +97,7 @@ class LivePanel:
         self._sentences: deque[str] = deque(maxlen=KEPT_SENTENCES)
         self._head = Text("starting", "bold")
         self._below: list[Table] = []
+        self._last_words: list[str] = []
         self._live = Live(console=console, auto_refresh=False, transient=False)
         self._live.start()
 
@@ -96,6 +105,10 @@ class LivePanel:
         """Add the sentence to the last few."""
         self._sentences.append(f"{time.strftime('%H:%M:%S')}  {sentence}")
         self._draw()
+
+    def tell(self, sentences: Sequence[str]) -> None:
+        """Keep them for the end: the panel is too small."""
+        self._last_words += sentences
 
     def show(self, figures: Figures | None, processes: Sequence[ProcessLine], audit: str) -> None:
         """Draw the room."""
@@ -107,8 +120,10 @@ class LivePanel:
         self._draw()
 
     def close(self) -> None:
-        """Leave the last drawing on the screen."""
+        """Leave the last drawing on the screen, and below it what was to be read then."""
         self._live.stop()
+        for sentence in self._last_words:
+            self._console.print(sentence, highlight=False, soft_wrap=True, markup=False)
 
     def _draw(self) -> None:
         # What matters most comes first: a terminal that is too low cuts the end off.

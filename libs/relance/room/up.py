@@ -76,8 +76,10 @@ async def up(options: UpOptions, display: Display) -> bool:
             began = time.monotonic()
             await room.stop_services()
             # After a signal everything has to be gone soon, and an audit of a long log takes its time.
-            well = mischief is None or mischief.report()
-            ok = (options.seconds is None or await _last_audit(room, display)) and well
+            if mischief is not None:
+                display.tell(mischief.report())
+            ok = options.seconds is None or await _last_audit(room, display)
+            ok = ok and (mischief is None or not mischief.findings)
             await room.stop_servers()
             display.say(f"stopped in {time.monotonic() - began:.1f} s")
         finally:
