@@ -129,9 +129,7 @@ async def _watch(room: Room, display: Display, mischief: Mischief | None) -> Non
 async def _last_audit(room: Room, display: Display) -> bool:
     """Audit the room at rest; whether all is well."""
     report = await audit(room.audit_url)
-    display.say(f"audit: {report.summary}")
-    for finding in report.findings:
-        display.say(f"audit: {finding}")
+    display.tell([f"audit: {line}" for line in (report.summary, *report.findings)])
     return report.ok
 
 
