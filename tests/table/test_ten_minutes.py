@@ -10,16 +10,18 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 from pydantic import SecretStr
 from tests.conftest import Migrated
 from tests.table.support import Keys, beside, open_request
-from tests.table.ten_minutes import FUNDS, SimulatedRoom, Story
+from tests.table.ten_minutes import FUNDS, TOO_LONG, SimulatedRoom, Story
 
 from relance.api.common.v1 import game_pb2
 from relance.api.table.v1 import table_pb2
 from relance.ops.audit import audit
 from relance.room.embedded import Nats
+from relance.table import protections, transfers
 from relance.wallet.serve import started
 from relance.wallet.settings import WalletSettings
 
@@ -51,8 +53,15 @@ def tables() -> list[table_pb2.OpenTableRequest]:
 
 
 @pytest_asyncio.fixture
-async def room(migrated: Migrated, nats_server: Nats, tmp_path: Path) -> AsyncIterator[SimulatedRoom]:
-    """A room of real services with a wallet that gives money."""
+async def room(
+    migrated: Migrated, nats_server: Nats, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[SimulatedRoom]:
+    """A room of real services with a wallet that gives money.
+
+    Nobody is too slow in simulated time: a lobby that a busy machine holds up would be a reason to protect without it.
+    """
+    for asking in (protections, transfers):
+        monkeypatch.setattr(asking, "DEADLINE_SECONDS", TOO_LONG)
     database_url = await migrated("relance.eventlog", "relance.table", "relance.wallet", "relance.lobby")
     keys = Keys(tmp_path)
     settings = WalletSettings(
