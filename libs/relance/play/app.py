@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from textual import work
-from textual.app import App
+from textual.app import App, ScreenStackError
 from textual.binding import Binding, BindingType
 
 from relance.client import RelanceError, Room, Tls, connect
@@ -106,7 +106,7 @@ class PlayApp(App[None]):
     def show_call(self) -> None:
         """What calls the player, on every screen: a turn at a table that is covered, a seat that is offered."""
         now = time.monotonic()
-        turns = [screen.call(now) for screen in self._tables() if screen is not self.screen]
+        turns = [screen.call(now) for screen in self._tables() if not screen.is_active]
         text = next(filter(None, turns), "") or self.places.offered.text(now)
         for screen in self.screen_stack:
             for bar in screen.query(CallBar):
@@ -191,6 +191,9 @@ class PlayApp(App[None]):
 
     def _handle_exception(self, error: Exception) -> None:
         """A mistake of ours ends the client; whoever called `play` reports it, without the values of variables."""
+        if isinstance(error, ScreenStackError) and not self.screen_stack:
+            # A key that was pressed while the screens were taken down: it meant nothing.
+            return
         self.mistake = self.mistake or error
         super()._handle_exception(error)
         self._exit_renderables.clear()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from relance.api.common.v1 import game_pb2
 from relance.api.table.v1 import table_pb2 as pb
-from relance.client import Seat
+from relance.client import RelanceError, Seat
 from relance.play.catalogue import title
 from relance.play.choices import step
 from relance.play.dialogs import AnswerDialog
@@ -34,27 +35,46 @@ async def sit_down(app: PlayApp, seat: Seat, say: Say, wanted: int = 0) -> None:
     invitation = "" if held or not config.private else await invitation_for(app, seat)
     if invitation is None:
         return
-    most = min(config.max_buy_in or balance, balance)
-    first = min(max(config.max_buy_in or 5 * config.min_buy_in, config.min_buy_in), most)
-    amount = Amount("buy_in", "Chips", config.currency, config.min_buy_in, most, first, step=step(seat.view))
-    rows: list[Row] = [amount, _seat_row(seat.view, held or wanted, held)]
+    least, most = config.min_buy_in, min(config.max_buy_in or balance, balance)
+    usual = config.max_buy_in or 5 * config.min_buy_in
+    heading = f"Sit down at {title(config, app.glyphs)}"
+    while True:
+        first = min(max(usual, least), most)
+        amount = Amount("buy_in", "Chips", config.currency, least, most, first, step=step(seat.view))
+        rows: list[Row] = [amount, _seat_row(seat.view, held or wanted, held), *_entry_rows(app, config)]
+        answers = await app.push_screen_wait(Form(heading, rows, "sit down", app.glyphs))
+        if answers is None:
+            return
+        say("The money is on its way …")
+        try:
+            number = await seat.sit(
+                answers.amount("buy_in"),
+                answers.amount("seat"),
+                wait_for_big_blind=answers.get("wait") is True,
+                invitation=invitation,
+                ask_to_post=answers.get("ask") is True,
+            )
+        except RelanceError as refusal:
+            took = refusal.metadata.get("min", "")
+            if refusal.reason != "BUY_IN_BELOW_PREVIOUS_STACK" or not took.isdigit() or int(took) > balance:
+                raise
+            # S8: even above the table's maximum.
+            least, most = int(took), max(most, int(took))
+            heading = f"You left with {money(least, config.currency, app.glyphs)} a short while ago: bring it back"
+        else:
+            break
+    await app.wishes.give(seat)
+    say(f"You have seat {number}.")
+
+
+def _entry_rows(app: PlayApp, config: game_pb2.TableConfig) -> list[Row]:
+    """How a new seat begins, where the stakes leave a choice (S4, S7)."""
+    rows: list[Row] = []
     if config.stakes.blinds:
         rows.append(switch("wait", "Wait for the big blind", app.wishes.wait_for_big_blind))
     if config.stakes.ante:
         rows.append(switch("ask", "Ask before antes", not app.wishes.auto_post))
-    answers = await app.push_screen_wait(Form(f"Sit down at {title(config, app.glyphs)}", rows, "sit down", app.glyphs))
-    if answers is None:
-        return
-    say("The money is on its way …")
-    number = await seat.sit(
-        answers.amount("buy_in"),
-        answers.amount("seat"),
-        wait_for_big_blind=answers.get("wait") is True,
-        invitation=invitation,
-        ask_to_post=answers.get("ask") is True,
-    )
-    await app.wishes.give(seat)
-    say(f"You have seat {number}.")
+    return rows
 
 
 async def top_up(app: PlayApp, seat: Seat, say: Say) -> None:

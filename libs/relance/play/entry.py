@@ -45,11 +45,13 @@ class BetEntry(Horizontal):
         super().__init__()
         self._doing = doing
         self._currency = 0
+        self._label, self._keys = Static(id="label"), Static(id="shortcuts")
+        self._amount = AmountInput(self._shortcut, id="amount")
 
     def compose(self) -> ComposeResult:
-        yield Static(id="label")
-        yield AmountInput(self._shortcut, id="amount")
-        yield Static(id="shortcuts")
+        yield self._label
+        yield self._amount
+        yield self._keys
 
     @property
     def typed(self) -> int:
@@ -57,7 +59,7 @@ class BetEntry(Horizontal):
         if self._doing.entry is None:
             return 0
         try:
-            return parse_money(self.query_one(AmountInput).value, self._currency)
+            return parse_money(self._amount.value, self._currency)
         except ValueError:
             return 0
 
@@ -69,13 +71,13 @@ class BetEntry(Horizontal):
             return False
         self._currency = currency
         self.set_class(shown, "-shown")
-        amount = self.query_one(AmountInput)
+        amount = self._amount
         amount.disabled = not shown
         if doing.entry is None or doing.sizes is None:
             return True
         label = f"{doing.entry.sized.capitalize()} "
-        self.query_one("#label", Static).update(label)
-        self.query_one("#shortcuts", Static).update(shortcuts_text(doing.sizes, currency, width - len(label) - 14))
+        self._label.update(label)
+        self._keys.update(shortcuts_text(doing.sizes, currency, width - len(label) - 14))
         self._set(doing.sizes.least)
         amount.focus()
         return False
@@ -95,9 +97,8 @@ class BetEntry(Horizontal):
 
     def _set(self, amount: int) -> None:
         """The amount, selected, so that typing replaces it."""
-        entry = self.query_one(AmountInput)
-        entry.value = figure(amount, self._currency).replace(",", "")
-        entry.action_select_all()
+        self._amount.value = figure(amount, self._currency).replace(",", "")
+        self._amount.action_select_all()
 
 
 class TalkEntry(Horizontal):
@@ -110,14 +111,14 @@ class TalkEntry(Horizontal):
     TalkEntry Input { width: 1fr; background: $boost; }
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = Input(id="words", compact=True, max_length=LONGEST_TALK, disabled=True)
+        """Where it is written."""
+
     def compose(self) -> ComposeResult:
         yield Static("Say  ")
-        yield Input(id="words", compact=True, max_length=LONGEST_TALK, disabled=True)
-
-    @property
-    def words(self) -> Input:
-        """Where it is written."""
-        return self.query_one(Input)
+        yield self.words
 
     @property
     def open(self) -> bool:

@@ -69,6 +69,7 @@ class HandsScreen(Screen[None]):
     async def load(self) -> None:
         """Ask for the sitting and for the hands."""
         said = self.query_one("#session", Static)
+        table: DataTable[Text] = self.query_one(DataTable)
         try:
             self._hands = await self.app.room.hands(self._table_name, limit=MOST_HANDS)
             session = await self.app.room.session(self._table_name)
@@ -78,7 +79,6 @@ class HandsScreen(Screen[None]):
             )
         else:
             said.update(Text(session_text(session, self._currency, self.app.glyphs)))
-        table: DataTable[Text] = self.query_one(DataTable)
         for hand in self._hands:
             table.add_row(*hand_row(hand, self._currency, self.app.glyphs), key=str(hand.hand))
 

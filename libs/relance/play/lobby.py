@@ -76,6 +76,11 @@ class LobbyScreen(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
+        # Held here, not looked up: what is still said while the screen is taken apart finds them all the same.
+        self._lines = {name: Static(id=name) for name in ("head", "details", "notice", "places", "said", "keys")}
+        hint = '/ search: words, or an expression as game = "holdem" AND low_limit <= 100'
+        self._search = Input(placeholder=hint, id="filter", compact=True)
+        self._rows: DataTable[Text] = DataTable(id="tables", cursor_type="row", cell_padding=0)
         self._tables: dict[str, lobby_pb2.Table] = {}
         self._shown: list[lobby_pb2.Table] = []
         self._drawn: list[tuple[str, ...]] = []
@@ -92,18 +97,17 @@ class LobbyScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield CallBar()
-        yield Static(id="head")
-        hint = '/ search: words, or an expression as game = "holdem" AND low_limit <= 100'
-        yield Input(placeholder=hint, id="filter", compact=True)
-        yield DataTable(id="tables", cursor_type="row", cell_padding=0)
-        yield Static(id="details")
-        yield Static(id="notice")
-        yield Static(id="places")
-        yield Static(id="said")
-        yield Static(id="keys")
+        yield self._lines["head"]
+        yield self._search
+        yield self._rows
+        yield self._lines["details"]
+        yield self._lines["notice"]
+        yield self._lines["places"]
+        yield self._lines["said"]
+        yield self._lines["keys"]
 
     def on_mount(self) -> None:
-        self.query_one(DataTable).focus()
+        self._rows.focus()
         self.set_interval(LOOK_SECONDS, self.look)
         self.follow_tables()
 
@@ -116,7 +120,7 @@ class LobbyScreen(Screen[None]):
     @work(exclusive=True, group="tables")
     async def follow_tables(self) -> None:
         """Stay on the room's list, in the tables that the filter lets through."""
-        typed = self.query_one("#filter", Input).value.strip()
+        typed = self._search.value.strip()
         expression = typed if is_expression(typed) else ""
         room = self.app.room
         while True:
@@ -181,9 +185,9 @@ class LobbyScreen(Screen[None]):
         self._details()
         places = self.app.places
         waits = f"You wait: {places_text(places.waits, places.titles, self.app.glyphs)}" if places.waits else ""
-        self._line("#places", waits)
+        self._line("places", waits)
         notice = next((text for text in self._noticed.values() if text), "")
-        bar = self.query_one("#notice", Static)
+        bar = self._lines["notice"]
         bar.set_class(bool(notice), "-shown")
         bar.update(notice_bar(notice, self.size.width, self.app.glyphs))
         self._status()
@@ -193,11 +197,11 @@ class LobbyScreen(Screen[None]):
         few = self.size.width < _WIDE_FROM
         shown = [(key, label) for key, label in _KEYS if not few or key not in _ONLY_WIDE]
         text = Text("  ").join(Text.assemble((key, "bold"), f" {label}") for key, label in shown)
-        self.query_one("#keys", Static).update(text)
+        self._lines["keys"].update(text)
 
-    def _line(self, selector: str, text: str) -> None:
+    def _line(self, name: str, text: str) -> None:
         """A line that is there only while it says something."""
-        static = self.query_one(selector, Static)
+        static = self._lines[name]
         static.set_class(bool(text), "-shown")
         static.update(fit(Text(text, "bold"), self.size.width, ellipsis=self.app.glyphs.ellipsis))
 
@@ -216,14 +220,12 @@ class LobbyScreen(Screen[None]):
         left = fit(
             Text(dot.join(filter(None, parts)), "bold"), self.size.width - len(state) - 1, ellipsis=glyphs.ellipsis
         )
-        self.query_one("#head", Static).update(
-            Text.assemble(left, " ", (state, "green" if self._live else "bold red reverse"))
-        )
+        self._lines["head"].update(Text.assemble(left, " ", (state, "green" if self._live else "bold red reverse")))
 
     def _list(self) -> None:
         """The tables that match, the cursor where it was. Only what changed is drawn again."""
-        typed = self.query_one("#filter", Input).value.strip()
-        table: DataTable[Text] = self.query_one(DataTable)
+        typed = self._search.value.strip()
+        table = self._rows
         at = self._under_cursor()
         columns = WIDE if self.size.width >= _WIDE_FROM else NARROW
         listed = ORDERS[self._order].sorted([found for found in self._tables.values() if matches(found, typed)])
@@ -253,14 +255,14 @@ class LobbyScreen(Screen[None]):
         return Listed(table, table.name in self.app.kept, table.name in self._invited)
 
     def _under_cursor(self) -> lobby_pb2.Table | None:
-        place = self.query_one(DataTable).cursor_row
+        place = self._rows.cursor_row
         return self._shown[place] if 0 <= place < len(self._shown) else None
 
     def _details(self) -> None:
         found = self._under_cursor()
         lines = details(self._listed(found), self.app.glyphs) if found is not None else ("", "")
         fitted = [fit(Text(text, "italic"), self.size.width, ellipsis=self.app.glyphs.ellipsis) for text in lines]
-        self.query_one("#details", Static).update(Text("\n").join(fitted))
+        self._lines["details"].update(Text("\n").join(fitted))
 
     def _status(self) -> None:
         """The last line said; that the lobby is away; that there is nothing."""
@@ -268,12 +270,10 @@ class LobbyScreen(Screen[None]):
         if not self._shown and self._live:
             empty = "No table matches (x: no filter)." if self._tables or self._filtered() else "No table is open."
         text = _AWAY if not self._live else self._said or empty
-        self.query_one("#said", Static).update(
-            fit(Text(text, "bold"), self.size.width, ellipsis=self.app.glyphs.ellipsis)
-        )
+        self._lines["said"].update(fit(Text(text, "bold"), self.size.width, ellipsis=self.app.glyphs.ellipsis))
 
     def _filtered(self) -> bool:
-        return bool(self.query_one("#filter", Input).value.strip())
+        return bool(self._search.value.strip())
 
     def on_data_table_row_highlighted(self, _: DataTable.RowHighlighted) -> None:
         self._details()
@@ -293,10 +293,10 @@ class LobbyScreen(Screen[None]):
         self.follow_tables()
 
     def action_focus_filter(self) -> None:
-        self.query_one("#filter", Input).focus()
+        self._search.focus()
 
     def action_focus_list(self) -> None:
-        self.query_one(DataTable).focus()
+        self._rows.focus()
 
     @work(exclusive=True, group="ask")
     async def action_filter(self) -> None:
@@ -305,14 +305,14 @@ class LobbyScreen(Screen[None]):
         answers = await self.app.push_screen_wait(filter_form(self._wanted, houses, self.app.glyphs))
         if answers is not None:
             self._wanted = wanted_by(answers)
-            self._search(self._wanted.expression())
+            self._search_for(self._wanted.expression())
 
     def action_no_filter(self) -> None:
         self._wanted = Wanted()
-        self._search("")
+        self._search_for("")
 
-    def _search(self, expression: str) -> None:
-        self.query_one("#filter", Input).value = expression
+    def _search_for(self, expression: str) -> None:
+        self._search.value = expression
         self.say("")
         self.follow_tables()
 

@@ -19,6 +19,9 @@ class Felt(Static):
     scene: Scene | None = None
     _waiting = ""
 
+    def __init__(self) -> None:
+        super().__init__(id="felt")
+
     def show(self, scene: Scene) -> None:
         """Draw another scene."""
         self.scene = scene

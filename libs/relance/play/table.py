@@ -71,6 +71,11 @@ class TableScreen(Screen[None]):
         self._heard = 0
         self._news = 0
         self._absence = Absence(time.monotonic())
+        # Held here, not looked up: what is still said while the screen is taken apart finds them all the same.
+        self._lines = {name: Static(id=name) for name in ("head", "notice", "panel", "keys")}
+        self._felt, self._story = Felt(), Story()
+        self._bet = BetEntry(self.answering)
+        self._talk = TalkEntry()
 
     @property
     def seated(self) -> bool:
@@ -87,15 +92,15 @@ class TableScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield CallBar()
-        yield Static(id="head")
-        yield Static(id="notice")
+        yield self._lines["head"]
+        yield self._lines["notice"]
         with Container(id="body"):
-            yield Felt(id="felt")
-            yield Story()
-        yield Static(id="panel")
-        yield BetEntry(self.answering)
-        yield TalkEntry()
-        yield Static(id="keys")
+            yield self._felt
+            yield self._story
+        yield self._lines["panel"]
+        yield self._bet
+        yield self._talk
+        yield self._lines["keys"]
 
     def on_mount(self) -> None:
         self.set_interval(TICK_SECONDS, self.redraw)
@@ -148,7 +153,7 @@ class TableScreen(Screen[None]):
             self.recap.follow(event.data, event.hand)
             told = self._teller.tell(event)
             if told is not None:
-                self.query_one(Story).tell(told)
+                self._story.tell(told)
                 if event.kind in SAID_TOO:
                     self.say(told.plain)
 
@@ -157,7 +162,7 @@ class TableScreen(Screen[None]):
         for said in [said for said in seat.talk if said.number > self._heard]:
             self._heard = said.number
             name = self._teller.named(said.player.rpartition("/")[2])
-            self.query_one(Story).tell(Text.assemble((f"{name}: ", "bold"), clean(said.text)), talk=True)
+            self._story.tell(Text.assemble((f"{name}: ", "bold"), clean(said.text)), talk=True)
 
     def _learn_names(self, seat: Seat) -> None:
         """Names of players who are new here. While the lobby is away their ids serve."""
@@ -183,7 +188,7 @@ class TableScreen(Screen[None]):
         if not self.is_mounted:
             return
         if seat is None:
-            self.query_one(Felt).wait(self._absence.text(now))
+            self._felt.wait(self._absence.text(now))
             return
         view = seat.view
         self._clock.see(view, now)
@@ -195,12 +200,12 @@ class TableScreen(Screen[None]):
         (self.app.kept.add if seat.number else self.app.kept.discard)(self.table_name)
         width = self.size.width
         head = head_text(view, glyphs, width, connected=seat.connected)
-        self.query_one("#head", Static).update(head)
-        self.query_one(Felt).show(Scene(view, self.app.names, self.recap, self._clock.seconds(now), glyphs))
-        self.query_one("#panel", Static).update(panel_text(self._panel(seat), width))
-        self.query_one("#keys", Static).update(keys_text(view, width, glyphs))
-        self.query_one("#panel").set_class(self.answering.entry is not None, "-entering")
-        if self.query_one(BetEntry).follow(view.config.currency, width):
+        self._lines["head"].update(head)
+        self._felt.show(Scene(view, self.app.names, self.recap, self._clock.seconds(now), glyphs))
+        self._lines["panel"].update(panel_text(self._panel(seat), width))
+        self._lines["keys"].update(keys_text(view, width, glyphs))
+        self._lines["panel"].set_class(self.answering.entry is not None, "-entering")
+        if self._bet.follow(view.config.currency, width):
             self._focus_words()
 
     def _panel(self, seat: Seat) -> Panel:
@@ -215,26 +220,26 @@ class TableScreen(Screen[None]):
             doing.sent,
             self.message if seat.connected else self._absence.text(time.monotonic()),
             doing.sizes,
-            self.query_one(BetEntry).typed,
+            self._bet.typed,
             seat.player,
         )
 
     def _notices(self, seat: Seat) -> None:
         """What became of the player's chips stays above the table until it was seen; other news are said once."""
         text = notices_text(seat.notices, seat.view.config.currency, self.app.glyphs)
-        bar = self.query_one("#notice", Static)
+        bar = self._lines["notice"]
         bar.set_class(bool(text), "-shown")
         self.set_class(bool(text) and self.size.height < 26, "-tight")
         bar.update(notice_bar(text, self.size.width, self.app.glyphs))
         news = [notice for notice in seat.notices if notice.kind not in LASTING]
         if len(news) > self._news:
             self.message = news_text(news[-1])
-            self.query_one(Story).tell(Text(f"Room: {self.message}", "bold"))
+            self._story.tell(Text(f"Room: {self.message}", "bold"))
         self._news = len(news)
 
     def _focus_words(self) -> None:
         """Back to what was being said, if something was; else to the keys."""
-        talk = self.query_one(TalkEntry)
+        talk = self._talk
         self.set_focus(talk.words if talk.open else None)
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -265,7 +270,7 @@ class TableScreen(Screen[None]):
             if key == "escape":
                 self.app.pop_screen()
             return key == "escape"
-        if self.answering.entry is None and self.query_one(TalkEntry).open:
+        if self.answering.entry is None and self._talk.open:
             if key == "escape":
                 self._talk_row(shown=False)
             return key == "escape"
@@ -290,7 +295,7 @@ class TableScreen(Screen[None]):
         elif key == "h":
             app.push_screen(HandsScreen(self.table_name, seat.view))
         elif key == "v":
-            story = self.query_one(Story)
+            story = self._story
             story.only_talk(not story.talk_only)
             say("Talk only; v: all that happens." if story.talk_only else "All that happens.")
         elif key == "e":
@@ -335,7 +340,7 @@ class TableScreen(Screen[None]):
         if shown and not self.seated:
             self.say("Only who has a seat may talk here.")
             return
-        self.query_one(TalkEntry).show(shown=shown)
+        self._talk.show(shown=shown)
         self._focus_words()
 
     @work(group="talk", exclusive=True)
@@ -350,7 +355,7 @@ class TableScreen(Screen[None]):
         except RelanceError as refusal:
             self.say(line(refusal, self.seat.view.config.currency, self.app.glyphs))
             return
-        if self.query_one(TalkEntry).words.value == text:
+        if self._talk.words.value == text:
             self._talk_row(shown=False)
 
     @work(group="act")
