@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 
 import grpc
 import pytest
@@ -129,6 +129,10 @@ async def test_sizes_deadlines_and_cancellation_are_those_of_a_direct_call(pair:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await stub.SendChat(talk(MAX_REQUEST_BYTES + 100), metadata=me)
         assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    # Much metadata, of many calls at once, is no more than the link takes.
+    heavy = (*me, *((f"x-{number}", "x" * 1000) for number in range(6)))
+    get = table_pb2.GetTableRequest(table=pair.name)
+    await asyncio.gather(*(_got(pair.stub.GetTable(get, metadata=heavy)) for _ in range(40)))
     # A command that waits at the owner: the caller's deadline ends the call, not the command.
     actor = pair.owner.tables.actors[pair.table]
     actor._asking = True
@@ -142,6 +146,10 @@ async def test_sizes_deadlines_and_cancellation_are_those_of_a_direct_call(pair:
     actor._step()
     again = await pair.stub.TakeSeat(take, metadata=me)
     assert again.version
+
+
+async def _got(call: Awaitable[table_pb2.TableView]) -> table_pb2.TableView:
+    return await call
 
 
 async def test_who_does_not_read_loses_the_stream_alone(pair: Pair) -> None:

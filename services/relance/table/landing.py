@@ -16,7 +16,7 @@ import grpc
 import structlog
 
 from relance.api.table.v1 import link_pb2
-from relance.table.outbox import Metadata, Outbox, entries, pairs
+from relance.table.outbox import Metadata, Outbox, entries, pairs, size_of
 
 log = structlog.get_logger(__name__)
 
@@ -92,7 +92,7 @@ class Landed(grpc.aio.ServicerContext[bytes, bytes]):
         self._over = True
         code: int = self._code.value[0]
         end = link_pb2.LinkEnd(code=code, details=self._details, trailing=entries(self._trailing))
-        self._outbox.frame(self.number, 64 + sum(len(entry.value) for entry in end.trailing)).end.CopyFrom(end)
+        self._outbox.frame(self.number, 64 + 4 * len(self._details) + size_of(end.trailing)).end.CopyFrom(end)
 
     # What handlers do
 

@@ -12,7 +12,7 @@ import grpc
 import structlog
 
 from relance.api.table.v1 import link_pb2
-from relance.table.outbox import Metadata, Outbox, entries
+from relance.table.outbox import Metadata, Outbox, entries, size_of
 from relance.table.streams import Stream
 
 log = structlog.get_logger(__name__)
@@ -174,9 +174,10 @@ class Link:
         if self.lost:
             raise LinkLost(self.address)
         self._calls[call.number] = call
-        begin = self._outbox.frame(call.number, 512).begin
+        known = entries(metadata)
+        begin = self._outbox.frame(call.number, 128 + size_of(known)).begin
         begin.method = method
-        begin.metadata.extend(entries(metadata))
+        begin.metadata.extend(known)
         if timeout is not None:
             begin.timeout_us = max(1, round(timeout * 1e6))
         return call

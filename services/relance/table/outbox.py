@@ -17,6 +17,8 @@ Metadata = Iterable[tuple[str, str | bytes]]
 
 BATCH_BYTES = 48 * 1024
 """A batch is closed once it has so many: a server takes requests of 64 KiB."""
+QUIET_TURNS, MOST_TURNS = 8, 20
+"""Turns of the loop without anything new after which a batch goes out, and at most."""
 _FRAME_BYTES = 16  # about what a frame has beside its body
 _CALL_BYTES = 6  # and for each further call
 
@@ -33,6 +35,7 @@ class Outbox(Generic[Batch]):
         self._wake: asyncio.Future[None] | None = None
         self._relief: asyncio.Future[None] | None = None
         self._waiting = 0
+        self._pushed = 0
         self._closed = False
 
     def push(self, call: int, body: bytes) -> None:
@@ -64,6 +67,7 @@ class Outbox(Generic[Batch]):
 
     def _grow(self, size: int) -> None:
         self._waiting += size
+        self._pushed += 1
         last = self._batches[-1][1]
         last[0] += size
         if last[0] >= BATCH_BYTES:
@@ -92,6 +96,7 @@ class Outbox(Generic[Batch]):
         loop = asyncio.get_running_loop()
         while True:
             while self._batches:
+                await self._gather()
                 batch, (size,) = self._batches.popleft()
                 if not self._batches:
                     self._last = self._body = None
@@ -103,6 +108,15 @@ class Outbox(Generic[Batch]):
                 return
             self._wake = loop.create_future()
             await self._wake
+
+    async def _gather(self) -> None:
+        """Let what is about to be pushed be pushed: a write costs as much as passing on several calls."""
+        quiet = turns = 0
+        while quiet < QUIET_TURNS and turns < MOST_TURNS:
+            pushed = self._pushed
+            await asyncio.sleep(0)
+            turns += 1
+            quiet = quiet + 1 if pushed == self._pushed else 0
 
     def _relieve(self) -> None:
         relief, self._relief = self._relief, None
@@ -116,6 +130,11 @@ def entries(metadata: Metadata) -> list[link_pb2.LinkMetadata]:
         link_pb2.LinkMetadata(key=key, value=value if isinstance(value, bytes) else value.encode("latin-1", "replace"))
         for key, value in metadata
     ]
+
+
+def size_of(metadata: Iterable[link_pb2.LinkMetadata]) -> int:
+    """Bytes that entries take, about."""
+    return sum(8 + len(entry.key) + len(entry.value) for entry in metadata)
 
 
 def pairs(metadata: Iterable[link_pb2.LinkMetadata]) -> tuple[tuple[str, str | bytes], ...]:
