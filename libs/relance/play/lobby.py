@@ -152,7 +152,6 @@ class LobbyScreen(Screen[None]):
         """Ask for what no stream tells; what cannot be had now is as it was."""
         room, places = self.app.room, self.app.places
         try:
-            self._balances = await room.balance("eur"), await room.balance("credit")
             self._invited = {invite.table for invite in await room.private.invites()}
             if places.waits:
                 await places.refresh()
@@ -161,6 +160,8 @@ class LobbyScreen(Screen[None]):
                 self._noticed[table] = notices_text(notices, self._currency(table), self.app.glyphs)
                 if any(notice.kind == "CASHED_OUT" for notice in notices):
                     self.app.kept.discard(table)
+            self.draw()
+            self._balances = await room.balance("eur"), await room.balance("credit")
         except RelanceError:
             return
         self.draw()

@@ -190,7 +190,7 @@ class TableScreen(Screen[None]):
         if seat is None:
             self._felt.wait(self._absence.text(now))
             return
-        view = seat.view
+        view, self._teller.glyphs = seat.view, glyphs
         self._clock.see(view, now)
         if self.answering.see(view):
             self.message = ""
