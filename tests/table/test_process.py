@@ -19,9 +19,13 @@ async def test_an_owner_stopped_past_its_lease_ends_fenced_and_loses_nothing(roo
     players = await room.seated(old, table, {"ann": 2000, "bob": 2000})
     button, other = await heads_up(players)
     await play(button, RAISE, 300)
-    new = await room.start(lease=1.0)
+    new = await room.start(lease=1.0, routing="forward")
+    watcher = await room.watch(new, table)  # passed on
     old.process.send_signal(signal.SIGSTOP)
     await until(lambda: table in new.tables.actors and new.tables.actors[table].why is None, 20)
+    await until(lambda: watcher.ended, 20)  # nobody waits for one who hangs
+    assert watcher.refused().reason == reason_pb2.REASON_TABLE_UNAVAILABLE
+    await room.watch(new, table)
     action = table_pb2.Action(kind=CALL)
     await other.send(table_pb2.PlayRequest(act=table_pb2.ActRequest(request_id="late", action=action)))
     old.process.send_signal(signal.SIGCONT)
