@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from google.protobuf.message import Message
@@ -65,6 +65,15 @@ class Single(list[pb.TableEvent]):
     payload: Any
 
 
+class Step(list[pb.TableEvent]):
+    """One event that says no more than who acted: what it does to the hand, and the position."""
+
+    __slots__ = ("at", "step")
+
+    at: int
+    step: Callable[[Hand, int, int], None]
+
+
 class Decision(list[pb.TableEvent]):
     """Events decided, with the state that they lead to: `advance` takes it over instead of applying them once more."""
 
@@ -78,7 +87,16 @@ def advance(table: Table, events: list[pb.TableEvent]) -> None:
 
     For the owner that decided; a log is replayed with `apply`. The decision must not be used again.
     """
-    if type(events) is Single:
+    if type(events) is Step:
+        event, hand = events[0], table.hand
+        version = table.version + 1
+        assert event.version == version, f"{table.id}: decided on version {event.version - 1}"
+        assert hand is not None
+        table.version = version
+        events.step(hand, events.at, version)
+        if event.request_id:
+            remember(table, event)
+    elif type(events) is Single:
         event = events[0]
         version = table.version + 1
         assert event.version == version, f"{table.id}: decided on version {event.version - 1}"

@@ -92,11 +92,16 @@ def _cards_discarded(table: Table, discarded: pb.CardsDiscarded, event: pb.Table
         hand.muck += cards
     if hand.terms.stand_pat_penalty and discarded.timed_out:
         hand.barred_next |= 1 << at
-    hand.owed = count
     if count:
-        hand.asked = NOBODY
+        hand.owed, hand.asked = count, NOBODY
     else:
-        next_drawer(hand, table.version)
+        stood_pat(hand, at, table.version)
+
+
+def stood_pat(hand: Hand, at: int, version: int) -> None:
+    """D8: the player keeps all cards; the next one draws."""
+    hand.owed = 0
+    next_drawer(hand, version)
 
 
 def _cards_drawn(table: Table, drawn: pb.CardsDrawn, event: pb.TableEvent) -> None:

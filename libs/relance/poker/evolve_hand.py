@@ -122,7 +122,7 @@ def _bring_in_posted(table: Table, brought: pb.BringInPosted, event: pb.TableEve
     hand.current = hand.terms.bring_in
     hand.floor = hand.current if brought.amount < hand.current else 0
     hand.bring_in = False
-    _spoke(hand, at, table.version)
+    spoke(hand, at, table.version)
 
 
 def _put(hand: Hand, at: int, amount: int) -> None:
@@ -135,20 +135,16 @@ def _put(hand: Hand, at: int, amount: int) -> None:
         hand.status[at] = ALL_IN
 
 
-def _spoke(hand: Hand, at: int, version: int) -> None:
-    """The player has spoken; the next one is asked."""
+def spoke(hand: Hand, at: int, version: int) -> None:
+    """The player has spoken; the next one is asked. That is all there is to a check."""
     hand.faced[at] = hand.current
     hand.asked = hand.next_to_act(at)
     hand.turn = version
 
 
 def _checked(table: Table, checked: pb.Checked, event: pb.TableEvent) -> None:
-    hand = table.hand
-    assert hand is not None
-    at = hand.index[checked.seat]
-    hand.faced[at] = hand.current
-    hand.asked = hand.next_to_act(at)
-    hand.turn = table.version
+    hand = running(table)
+    spoke(hand, hand.index[checked.seat], table.version)
 
 
 def _called(table: Table, called: pb.Called, event: pb.TableEvent) -> None:
@@ -158,7 +154,7 @@ def _called(table: Table, called: pb.Called, event: pb.TableEvent) -> None:
     amount = called.amount
     _put(hand, at, amount)
     hand.bet[at] += amount
-    _spoke(hand, at, table.version)
+    spoke(hand, at, table.version)
 
 
 def _bet_made(table: Table, bet: pb.BetMade, event: pb.TableEvent) -> None:
@@ -188,7 +184,7 @@ def _raise(hand: Hand, at: int, amount: int, to: int, version: int) -> None:
     hand.current = to
     hand.aggressor = at
     hand.bring_in = False
-    _spoke(hand, at, version)
+    spoke(hand, at, version)
 
 
 def _folded(table: Table, folded: pb.Folded, event: pb.TableEvent) -> None:

@@ -11,7 +11,9 @@ from relance.poker import betting
 from relance.poker.betting import check_amount, check_raise, may_check, not_offered, owes
 from relance.poker.cards import parse
 from relance.poker.commands import Act, Timeout
-from relance.poker.draft import Context, Draft, Single, from_head, sign
+from relance.poker.draft import Context, Draft, Single, Step, from_head, sign
+from relance.poker.evolve_cards import stood_pat
+from relance.poker.evolve_hand import spoke
 from relance.poker.flow import return_uncalled, run
 from relance.poker.hand import ACTIVE, BET, DRAW, FOLDED, NOBODY, POST, SHOW, SPLIT, Hand
 from relance.poker.limits import NO_RAISE, raise_bounds
@@ -44,9 +46,14 @@ def act(table: Table, command: Act, context: Context) -> list[pb.TableEvent]:
         )
     if hand.asks == SHOW:
         return _answer_to_show(table, hand, at, command, context)
+    if command.kind == betting.CHECK:
+        if hand.asks == BET and not hand.offering and may_check(hand, at) and _another_bets(hand, at, "checked"):
+            return _step(table, context, hand, at, _CHECKED, spoke)
+    elif command.kind == betting.DISCARD and hand.asks == DRAW and not command.cards and _another_draws(hand, at):
+        return _step(table, context, hand, at, _PAT, stood_pat)
     event = from_head(hand.head)
     name, payload = _ACTIONS.get(command.kind, _unknown)(hand, at, command, event)
-    if _somebody_is_asked_next(hand, at, name, payload):
+    if hand.asks == BET and not hand.offering and name in _OPEN_TO_ANSWERS and _another_bets(hand, at, name):
         # One event then, and nothing is copied.
         event.version, event.time_us = table.version + 1, context.at
         if context.request is not None:
@@ -74,20 +81,34 @@ def refuse_to_post(draft: Draft, at: int) -> None:
         draft.emit("leave_requested", seat=seat.number, player=seat.player, reason=why)
 
 
-def _somebody_is_asked_next(hand: Hand, at: int, name: str, payload: Any) -> bool:
-    """Whether all that an action leads to is the question to the next player. Says no when in doubt."""
-    status, asks = hand.status, hand.asks
-    if asks == DRAW:
-        # After the last to draw the first to bet is asked, if two can bet.
-        if payload.count or hand.absent or status.count(ACTIVE) < 2:
-            return False
-        for later in range(at + 1, len(status)):
-            if status[later] != FOLDED:
-                return status[later] == ACTIVE
-        return True
-    if asks != BET or hand.offering or name not in _OPEN_TO_ANSWERS:
+def _step(
+    table: Table, context: Context, hand: Hand, at: int, payloads: list[bytes], step: Callable[[Hand, int, int], None]
+) -> Step:
+    """The decision of an event that only says who acted, where all that follows is the question to the next player."""
+    event = from_head(hand.head + payloads[hand.seats[at]])
+    event.version, event.time_us = table.version + 1, context.at
+    if context.request is not None:
+        sign(event, context)
+    decision = Step((event,))
+    decision.at, decision.step = at, step
+    return decision
+
+
+def _another_draws(hand: Hand, at: int) -> bool:
+    """Whether all that standing pat leads to is the question to the next player. Says no when in doubt."""
+    status = hand.status
+    # After the last to draw the first to bet is asked, if two can bet.
+    if hand.absent or status.count(ACTIVE) < 2:
         return False
-    faced = hand.faced
+    for later in range(at + 1, len(status)):
+        if status[later] != FOLDED:
+            return status[later] == ACTIVE
+    return True
+
+
+def _another_bets(hand: Hand, at: int, name: str) -> bool:
+    """Whether all that a betting action leads to is the question to the next player. Says no when in doubt."""
+    status, faced = hand.status, hand.faced
     following = at + 1 if at + 1 < len(status) else 0
     if status[following] == ACTIVE and faced[following] < 0 and status.count(ACTIVE) > 2:
         return True
@@ -103,6 +124,11 @@ def _somebody_is_asked_next(hand: Hand, at: int, name: str, payload: Any) -> boo
                 waits = True
     return waits and others > 1
 
+
+_SEATS: Final = range(11)
+_CHECKED: Final = [pb.TableEvent(checked=pb.Checked(seat=seat)).SerializeToString() for seat in _SEATS]
+_PAT: Final = [pb.TableEvent(cards_discarded=pb.CardsDiscarded(seat=seat)).SerializeToString() for seat in _SEATS]
+"""By seat: what follows the head of an event that says no more."""
 
 _RAISING: Final = frozenset({"bet_made", "raised"})
 _OPEN_TO_ANSWERS: Final = _RAISING | {"checked", "called", "folded", "bring_in_posted"}
