@@ -141,6 +141,24 @@ def test_after_a_hand_the_winners_and_what_they_showed_stay_until_the_next() -> 
     assert "wins" not in drawn(scene(view, recap=recap), width=140)
 
 
+def test_a_winner_and_the_hand_are_there_whole_at_80_by_13_and_that_the_table_is_paused() -> None:
+    recap = Recap()
+    for event in (
+        events_pb2.HandStarted(),
+        events_pb2.HandShown(seat=1, cards="9hJs", high="two pair, jacks and sevens"),
+        events_pb2.PotAwarded(amount=15_812, shares=[events_pb2.PotShare(seat=1, amount=15_812)]),
+        events_pb2.HandEnded(pot=15_812),
+    ):
+        recap.follow(event, 7)
+    view = playing(6)
+    view.hand = 0
+    text = drawn(scene(view, recap=recap), height=13)
+    assert "You win 158.12 €" in text
+    assert "two pair, jacks and sevens" in text
+    view.paused = True
+    assert "Paused by the floor" in drawn(scene(view, recap=recap), height=13)
+
+
 def test_plain_terminals_get_plain_letters() -> None:
     view = asked(playing(10, cards=5, own="AsKdQhJcTs"), 3, pb.ACTION_KIND_FOLD)
     view.pot, view.board = 300, "2c3d4h"

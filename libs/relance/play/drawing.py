@@ -126,10 +126,11 @@ def _middle(scene: Scene, left: int, right: int, width: int, height: int) -> lis
 def _felt(scene: Scene, width: int, height: int) -> list[Text]:
     """The box in the middle: board, pots, whose turn."""
     glyphs, inner = scene.glyphs, width - 4
-    turn = _turn(scene, inner)
-    if height - 4 < len(turn):
+    rows = [_board(scene), *([_pots(scene, inner)] if scene.view.hand else [])]
+    turn = _turn(scene, inner, height - 2 - len(rows))
+    if height - 2 - len(rows) < len(turn):
         turn = [Text("  ").join(turn)]
-    rows = [_board(scene), _pots(scene, inner), *turn][: height - 2]
+    rows = [*rows, *turn][: height - 2]
     above = (height - 2 - len(rows)) // 2
     rows = [Text("")] * above + rows
     rows += [Text("")] * (height - 2 - len(rows))
@@ -151,8 +152,6 @@ def _board(scene: Scene) -> Text:
 
 def _pots(scene: Scene, width: int) -> Text:
     view = scene.view
-    if not view.hand:
-        return Text("")
     text = f"Pot {scene.money(view.pot)}"
     if len(view.pots) > 1:
         currency = view.config.currency
@@ -163,17 +162,18 @@ def _pots(scene: Scene, width: int) -> Text:
     return Text(text, "bold")
 
 
-def _turn(scene: Scene, width: int) -> list[Text]:
-    """Whose turn and clock; between hands, who won."""
+def _turn(scene: Scene, width: int, lines: int) -> list[Text]:
+    """Whose turn and clock; between hands, who won, in as many lines as there are, and that nothing goes on."""
     view = scene.view
     if view.closed:
         return [Text("The table is closed", "bold")]
     if scene.asked:
         return [_who_is_asked(scene, width), *_clock(scene, width)]
+    paused = [Text("Paused by the floor", "bold")] if view.paused and not view.hand else []
     if scene.recap.over and not view.hand:
-        return _winners(scene)
-    if view.paused:
-        return [Text("Paused by the floor", "bold")]
+        return [*_winners(scene, width, lines - len(paused)), *paused]
+    if paused:
+        return paused
     return [Text("" if view.hand else "Waiting for the next hand", "dim")]
 
 
@@ -217,24 +217,21 @@ def clock_text(seconds: Seconds, width: int, glyphs: Glyphs) -> Text:
     )
 
 
-def _winners(scene: Scene) -> list[Text]:
+def _winners(scene: Scene, width: int, lines: int) -> list[Text]:
+    """Who won what with what; where one line is too short for one winner, two."""
     recap, seats = scene.recap, scene.view.seats
     if recap.void:
         return [Text("Hand void: all chips went back", "bold")]
-    lines = []
+    told = []
     for seat, amount in sorted(recap.won.items(), key=lambda item: -item[1])[:2]:
         player = seats[seat - 1].player
         name = "You" if seat == scene.view.your_seat else scene.name(player, 12) if player else f"Seat {seat}"
         verb = "win" if name == "You" else "wins"
-        made = recap.made(seat)
         parts = "+".join(part.strip() for part in recap.parts.get(seat, []))
-        lines.append(
-            Text(
-                f"{name} {verb} {scene.money(amount)}{' ' + parts if parts else ''}{': ' + made if made else ''}",
-                "bold",
-            )
-        )
-    return lines
+        told.append((f"{name} {verb} {scene.money(amount)}{' ' + parts if parts else ''}", recap.made(seat)))
+    if len(told) == 1 and lines >= 2 and cell_len(": ".join(told[0])) > width:
+        return [Text(part, "bold") for part in told[0]]
+    return [Text(": ".join(filter(None, parts)), "bold") for parts in told]
 
 
 def _seat(scene: Scene, number: int, width: int, align: Align) -> list[Text]:
