@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest_asyncio
 
 from relance.api.common.v1 import game_pb2
-from relance.api.lobby.v1 import private_pb2, private_pb2_grpc, waiting_pb2
+from relance.api.lobby.v1 import houses_pb2, houses_pb2_grpc, private_pb2, private_pb2_grpc, waiting_pb2
 from relance.api.table.v1 import table_pb2
 from relance.room.embedded import Nats
 from relance.runtime.auth import KeyRing
@@ -115,6 +115,19 @@ async def test_the_host_and_operators_say_who_may_come(room: Room, keys: Keys) -
     await room.followed("public")
     assert (await refusal(friends.invite("tables/public", "bob", by=floor)))[0] == "FIELD_INVALID"
     assert (await refusal(friends.invitation("bob", "tables/none")))[0] == "TABLE_NOT_FOUND"
+
+
+async def test_a_house_in_maintenance_opens_no_private_table_but_answers_a_repeat(room: Room, keys: Keys) -> None:
+    friends, floor = Friends(room), keys.operator("floor")
+    houses = houses_pb2_grpc.HouseServiceStub(room.lobby.channel)
+    table = await friends.open()
+    begin = houses_pb2.BeginMaintenanceRequest(house="houses/boulevard", reason="new chairs")
+    await houses.BeginMaintenance(begin, metadata=floor)
+    reason, metadata = await refusal(friends.open(request_id="r-2"))
+    assert (reason, metadata["house"]) == ("MAINTENANCE", "houses/boulevard")
+    assert await friends.open() == table
+    await houses.EndMaintenance(houses_pb2.EndMaintenanceRequest(house="houses/boulevard"), metadata=floor)
+    assert await friends.open(request_id="r-2") != table
 
 
 async def test_a_repeat_opens_one_table_and_nobody_opens_too_many(room: Room) -> None:

@@ -28,6 +28,10 @@ _OTHERS = """
 SELECT count(*) FROM lobby.private_table p LEFT JOIN lobby.game_table t ON t.id = p.id
 WHERE p.host = $1 AND p.request <> $2 AND NOT coalesce(t.closed, false)
 """
+_RESTS = """
+SELECT EXISTS (SELECT FROM lobby.house WHERE id = $1 AND maintenance)
+    AND NOT EXISTS (SELECT FROM lobby.private_table WHERE host = $2 AND request = $3)
+"""
 _REMEMBER = """
 INSERT INTO lobby.private_table (id, host, request, password, created_at) VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT DO NOTHING
@@ -76,12 +80,18 @@ class PrivateTables:
     async def open(
         self, player: str, request_id: str, wanted: table_pb2.OpenTableRequest, password: str
     ) -> table_pb2.OpenTableResponse:
-        """Open a private table for a player, once a request_id. Raises Refused LIMIT_REACHED; what OpenTable raises."""
+        """Open a private table for a player, once a request_id.
+
+        Raises Refused MAINTENANCE, LIMIT_REACHED; what OpenTable raises.
+        """
         request = table_pb2.OpenTableRequest()
         request.CopyFrom(wanted)
         request.request_id = hashlib.sha256(f"{player}\n{request_id}".encode()).hexdigest()[:40]
         request.private = True
         request.ClearField("choices")
+        if await self._pool.fetchval(_RESTS, wanted.house, player, request.request_id):
+            text = f"The house {wanted.house} is in maintenance: it opens no tables now."
+            raise Refused(reason_pb2.REASON_MAINTENANCE, text, house=f"houses/{wanted.house}")
         hashed = await self._passwords.hash(password) if password else None
         if await self._pool.fetchval(_OTHERS, player, request.request_id) >= MOST_TABLES:
             raise Refused(
