@@ -38,9 +38,9 @@ class Pair:
 
 @pytest_asyncio.fixture
 async def pair(room: Room) -> AsyncIterator[Pair]:
-    owner = await room.start()
+    owner = await room.start(lease=60)
     table = await room.open(owner)
-    front = await room.start(routing="forward")
+    front = await room.start(lease=60, routing="forward")
     yield Pair(room, owner, front, table)
 
 

@@ -181,7 +181,7 @@ class Router:
             if call.end is None:
                 self.forget(table)
                 raise self._tables.host.unavailable(table)
-            if not call.answered and self._is_elsewhere_again(table, call):
+            if self._is_elsewhere_again(table, call) and not call.answered:
                 continue
             await finish(call, context)
             return True
