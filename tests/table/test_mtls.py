@@ -56,6 +56,10 @@ async def test_a_buy_in_goes_through_table_and_wallet_with_mtls_all_the_way(
         await channels.peer(wallet).ledger.Deposit(deposit, metadata=bearer(keys.operator("cashier")))
         peer, ann = channels.peer(process.address), bearer(keys.player("ann"))
         opened = await peer.admin.OpenTable(open_request(), metadata=bearer(keys.operator("floor")))
+        # Through another process, which passes calls on.
+        in_front = of_table.model_copy(update={"routing": "forward"})
+        front = await stack.enter_async_context(running(in_front, metrics=TableMetrics(CollectorRegistry())))
+        peer = channels.peer(front.address)
         sit = table_pb2.TakeSeatRequest(table=opened.table, request_id="sit", seat=1, buy_in=5000)
         await peer.table.TakeSeat(sit, metadata=ann)
         stream = peer.table.Watch(table_pb2.WatchRequest(table=opened.table), metadata=ann)
@@ -67,6 +71,7 @@ async def test_a_buy_in_goes_through_table_and_wallet_with_mtls_all_the_way(
                 stacks += [seat.stack for seat in message.welcome.view.seats]
                 stacks += [event.player_sat.stack for event in message.update.events]
         stream.cancel()
+        assert front.router.passed_on == 2
         plain = Channels()
         stack.push_async_callback(plain.close)
         with pytest.raises(grpc.aio.AioRpcError):
