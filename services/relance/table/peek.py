@@ -11,6 +11,7 @@ _NAME = re.compile(rb"tables/([a-z0-9-]{1,40})")
 _JOIN = 1  # PlayRequest.join
 _TABLE = 1
 _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
+_LONGEST_BITS = 70  # 64 in groups of 7
 
 
 def table_of(request: bytes) -> str:
@@ -52,13 +53,15 @@ def _field(raw: bytes, number: int) -> bytes | None:
 
 
 def _varint(raw: bytes, at: int) -> tuple[int, int]:
-    """A base-128 integer, and where it ends. Raises IndexError."""
+    """A base-128 integer, and where it ends. Raises IndexError, also where it is longer than any there is."""
     byte = raw[at]
     if byte < 0x80:
         return byte, at + 1
     value, shift = byte & 0x7F, 7
     while byte >= 0x80:
         at += 1
+        if shift >= _LONGEST_BITS:
+            raise IndexError
         byte = raw[at]
         value |= (byte & 0x7F) << shift
         shift += 7

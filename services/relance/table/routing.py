@@ -34,8 +34,8 @@ from relance.transport import tracing
 
 log = structlog.get_logger(__name__)
 
-ANYWHERE = frozenset({"Locate", "ListChat", "ReadStream"})
-"""Methods that name a table and are answered by any process, from the database."""
+ANYWHERE = frozenset({"Locate", "ListChat", "ReadStream", "ListHeads", "OpenTable", "ListProcesses"})
+"""Methods that any process answers: from the database, or about no table in particular."""
 MOST_LOCATED = 50_000
 _TRIES = 2
 _OK: int = grpc.StatusCode.OK.value[0]
