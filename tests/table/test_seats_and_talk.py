@@ -63,6 +63,17 @@ async def test_C4_a_table_with_talk_own_hands_sessions_and_the_floor(room: Room)
     change = table_pb2.ChangeSettingsRequest(table=name, request_id="c", reason="slower", display_name="Slow")
     await admin.ChangeSettings(change, metadata=floor)
     assert (await ann.saw("settings_changed")).settings_changed.config.display_name == "Slow"
+    # Two at once do not undo one another; a repeat is answered as before, whatever has changed since.
+    more = table_pb2.ChangeSettingsRequest(table=name, request_id="c1", reason="more", min_buy_in=900)
+    wider = table_pb2.ChangeSettingsRequest(table=name, request_id="c2", reason="wider", display_name="Wide")
+    calls = [admin.ChangeSettings(each, metadata=floor) for each in (more, wider)]
+    raised, _ = [await call for call in calls]
+    config = process.tables.actors[table].table.config
+    assert config is not None
+    assert (config.min_buy_in, config.display_name) == (900, "Wide")
+    less = table_pb2.ChangeSettingsRequest(table=name, request_id="c3", reason="less", min_buy_in=100, max_buy_in=800)
+    await admin.ChangeSettings(less, metadata=floor)
+    assert await admin.ChangeSettings(more, metadata=floor) == raised
     dearer = table_pb2.ChangeSettingsRequest(table=name, request_id="k", reason="K6", rake_basis_points=100)
     assert (await refusal(admin.ChangeSettings(dearer, metadata=floor))).metadata["field"] == "rake_basis_points"
     ban = table_pb2.BanPlayerRequest(table=name, request_id="b", player="players/bob", reason="again (C2)")

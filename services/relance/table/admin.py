@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -11,12 +13,13 @@ from relance.api.common.v1 import reason_pb2
 from relance.api.events.v1.events_pb2 import TableEvent
 from relance.api.table.v1 import table_pb2, table_pb2_grpc
 from relance.eventlog import EventLog, Unavailable
-from relance.poker import Request, redact
+from relance.poker import Request, known_request, redact
 from relance.poker.commands import ChangeSettings, Command, OpenTable
 from relance.poker.config import changed, changed_rake, table_config
 from relance.runtime import validation
 from relance.runtime.auth import AUDITOR, FLOOR, SERVICE, VIEWER, Context, require
 from relance.runtime.errors import Refused
+from relance.runtime.pipeline import shielded
 from relance.table import requests
 from relance.table.cluster import Cluster
 from relance.table.tables import Tables
@@ -44,6 +47,7 @@ class TableAdminService(table_pb2_grpc.TableAdminServiceServicer):
         self._tables = tables
         self._log = log
         self._cluster = cluster
+        self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by table
 
     async def OpenTable(self, request: table_pb2.OpenTableRequest, context: Context) -> table_pb2.OpenTableResponse:
         """Open a table, at the process that carries least; a repeat of the request opens one table."""
@@ -112,12 +116,23 @@ class TableAdminService(table_pb2_grpc.TableAdminServiceServicer):
         """Another name, other clocks, buy-ins or percentage from the next hand on."""
         caller = require(context, FLOOR)
         table, asked = self._asked("change_settings", request, caller.subject)
-        reason = validation.text(request.reason, "reason", longest=requests.MAX_REASON)
-        now = (await self._tables.find(table)).table
-        if now.config is None or now.rake is None:
-            raise self._tables.host.unavailable(table)
-        rake = changed_rake(now.config, now.rake, request)
-        return await self._ask(table, ChangeSettings(caller.subject, changed(now.config, request), rake, reason), asked)
+        validation.text(request.reason, "reason", longest=requests.MAX_REASON)
+        return await shielded(self._change(table, request, asked))
+
+    async def _change(
+        self, table: str, request: table_pb2.ChangeSettingsRequest, asked: Request
+    ) -> table_pb2.CommandResponse:
+        # One after another: each says only what it changes, and starts from what the one before it has made.
+        async with self._changing.setdefault(table, asyncio.Lock()):
+            now = (await self._tables.find(table)).table
+            if now.config is None or now.rake is None:
+                raise self._tables.host.unavailable(table)
+            version = known_request(now, asked)
+            if version is not None:  # what it changed need not be a change of what is there now
+                return table_pb2.CommandResponse(request_id=asked.id, version=version)
+            rake = changed_rake(now.config, now.rake, request)
+            command = ChangeSettings(asked.player, changed(now.config, request), rake, request.reason)
+            return await self._ask(table, command, asked)
 
     async def VoidHand(self, request: table_pb2.VoidHandRequest, context: Context) -> table_pb2.CommandResponse:
         """Void the running hand (C4)."""
