@@ -196,7 +196,7 @@ async def test_a_table_that_was_archived_and_removed_is_passed_over_and_told(boo
     report = await books.audit()
     assert [str(finding) for finding in report.findings] == []
     assert (report.figures.tables, report.archived) == (3, 1)
-    assert report.lines()[3].endswith("1 archived tables passed over")
+    assert report.lines()[3].endswith("1 archived table passed over")
     assert json.loads(report.to_json())["archived"] == 1
 
 

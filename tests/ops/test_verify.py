@@ -253,6 +253,21 @@ async def test_what_was_verified_is_not_verified_again(tmp_path: Path) -> None:
     assert 0 < result.events == whole.head - first.head
 
 
+async def test_what_was_verified_before_a_hand_that_runs_is_not_verified_again(tmp_path: Path) -> None:
+    room = eventful()
+    file = tmp_path / "kept.json"
+    begun = max(event.version for event in room.log if event.HasField("hand_started"))
+    first = ListSource([append for append in room.appends if append[0].version <= begun])
+    assert (await verify_stream(first, "t", first.head, Kept.read(file))).finding is None
+    kept = Kept.read(file).state("t")
+    assert kept.hand is None
+    assert 0 < kept.version < begun
+    whole = ListSource(room.appends)
+    result = await verify_stream(whole, "t", whole.head, Kept.read(file))
+    assert result.finding is None
+    assert result.events == whole.head - kept.version
+
+
 # What a fault is called, after how many rounds of betting and actions in the next one it may be reported.
 FAULTS = {
     "FIRST_CARD_EXPOSED": (0, 0),

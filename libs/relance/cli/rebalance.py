@@ -16,6 +16,7 @@ from relance.api.common.v1 import reason_pb2
 from relance.api.table.v1 import table_pb2, table_pb2_grpc
 from relance.ops.errors import NoAnswer
 from relance.ops.output import Out
+from relance.ops.words import counted
 from relance.room.folder import OPERATOR_ROLES, DataFolder
 from relance.runtime.errors import code_of, from_call
 from relance.transport import Tls, TlsError, open_channel
@@ -147,8 +148,9 @@ async def rebalance(processes: Processes, out: Out, *, dry_run: bool) -> bool:
     if not out.json:
         after = before if dry_run or not rows else await processes.list()
         for each in after:
+            tables = counted(each.tables, "table")
             taking = "" if each.takes_tables else ", is being stopped"
-            out.line(f"{each.address} runs {each.tables} tables with {each.seats} seats taken{taking}")
+            out.line(f"{each.address} runs {tables} with {counted(each.seats, 'seat')} taken{taking}")
         if not rows:
             out.line("nothing to move")
     return all(what in {"moved", "would move"} for *_, what in rows)

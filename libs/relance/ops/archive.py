@@ -25,6 +25,7 @@ from relance.ops.output import Out, Progress
 from relance.ops.source import Connection, LogSource, PostgresSource, Row, named
 from relance.ops.states import state_at
 from relance.ops.verify import verify_stream
+from relance.ops.words import counted
 
 PAGE = 4_000
 MANIFEST = "manifest.json"
@@ -201,11 +202,10 @@ async def archive(source: PostgresSource, operator: Connection | None, order: Or
         out.document(lines)
     else:
         for line in lines:
-            out.line(
-                f"{line['table']}: {line['state']}, {line['events']} events{': ' if line['why'] else ''}{line['why']}"
-            )
+            why = f": {line['why']}" if line["why"] else ""
+            out.line(f"{line['table']}: {line['state']}, {line['events']} events{why}")
         size = sum(entry.bytes for entry in manifest.streams.values())
-        out.line(f"archive: {len(manifest.streams)} tables in {order.out}, {size:,} bytes")
+        out.line(f"archive: {counted(len(manifest.streams), 'table')} in {order.out}, {size:,} bytes")
     return ok
 
 

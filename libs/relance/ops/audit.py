@@ -35,6 +35,7 @@ import click
 
 from relance.ops.books import Books, Figures, Finding, Written, of_archived, without_log
 from relance.ops.chips import STEPS
+from relance.ops.words import counted
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
@@ -101,21 +102,28 @@ class Report:
     @property
     def summary(self) -> str:
         """One line."""
-        seen = f"{self.figures.tables} tables, {self.figures.events} events, {self.accounts} accounts"
-        verdict = "ok" if self.ok else f"{len(self.findings)} findings"
+        seen = ", ".join(
+            (
+                counted(self.figures.tables, "table"),
+                counted(self.figures.events, "event"),
+                counted(self.accounts, "account"),
+            )
+        )
+        verdict = "ok" if self.ok else counted(len(self.findings), "finding")
         return f"{verdict} ({seen}, {self.seconds:.1f} s)"
 
     def lines(self) -> list[str]:
         """One line per invariant with its figures."""
         figures = self.figures
+        tables = counted(figures.tables, "table")
         sums = ", ".join(f"{currency} {total}" for currency, total in self.sums.items())
         texts = (
-            f"chips: {figures.tables} tables, {figures.events} versions, {figures.chips} on the tables",
-            f"sums: {self.accounts} accounts; {sums or 'no money'}",
-            f"escrow: {figures.tables} tables, {figures.rake_open} rake not collected",
+            f"chips: {tables}, {counted(figures.events, 'version')}, {figures.chips} on the tables",
+            f"sums: {counted(self.accounts, 'account')}; {sums or 'no money'}",
+            f"escrow: {tables}, {figures.rake_open} rake not collected",
             f"transfers: {figures.settled} settled, {figures.refused} refused, {figures.in_flight} on their way, "
-            f"{figures.collected} hands' rake collected"
-            + (f"; {self.archived} archived tables passed over" if self.archived else ""),
+            f"rake of {counted(figures.collected, 'hand')} collected"
+            + (f"; {counted(self.archived, 'archived table')} passed over" if self.archived else ""),
         )
         return [f"{number}. {'FAILED' if self._count(number) else 'ok'} {text}" for number, text in enumerate(texts, 1)]
 

@@ -17,6 +17,7 @@ from relance.api.table.v1 import table_pb2 as tb
 from relance.ops.errors import NoAnswer
 from relance.ops.export.phh import STANDARD
 from relance.ops.output import Out, Progress
+from relance.ops.words import counted
 from relance.poker import Context, Prompt, Rejected, Table, apply, decide, initial, prompt
 from relance.poker import commands as cmd
 from relance.poker.cards import FULL_DECK, parse
@@ -319,7 +320,8 @@ def check_files(files: Sequence[Path], out: Out) -> bool:
         out.line(f"{result.file} hand {result.hand}: {result.state}", "bold red")
         for line in result.lines:
             out.line(f"  {line}")
-    counted = {state: sum(result.state == state for result in results) for state in ("differs", "refused", "unknown")}
-    said = ", ".join(f"{count} {state}" for state, count in counted.items() if count)
-    out.line(f"check-hands: {len(results)} hands, {len(results) - len(bad)} the same{', ' + said if said else ''}")
+    states = {state: sum(result.state == state for result in results) for state in ("differs", "refused", "unknown")}
+    said = ", ".join(f"{count} {state}" for state, count in states.items() if count)
+    played = counted(len(results), "hand")
+    out.line(f"check-hands: {played}, {len(results) - len(bad)} the same{', ' + said if said else ''}")
     return not bad

@@ -13,7 +13,7 @@ from relance.ops.events import config_of
 from relance.ops.names import Names, player_id
 from relance.ops.output import Out
 from relance.ops.source import PostgresSource
-from relance.ops.words import amount, iso, when, word
+from relance.ops.words import amount, counted, iso, when, word
 
 # The player's id stands in the body as it is; what is found is read and held to be of the player.
 _EVENTS = """
@@ -166,10 +166,10 @@ def show(found: History, out: Out) -> None:
             for entry in found.entries
         ],
     )  # fmt: skip
-    counted = ", ".join(
-        f"{found.count(kind)} {words}"
-        for kind, words in (("hand", "hands"), ("void", "void"), ("ruling", "rulings"), ("protection", "protections"))
+    numbers = ", ".join(
+        counted(found.count(kind), kind, "void" if kind == "void" else "")
+        for kind in ("hand", "void", "ruling", "protection")
     )
     currencies = {"eur": game_pb2.CURRENCY_EUR, "credit": game_pb2.CURRENCY_CREDIT}
     net = ", ".join(amount(total, currencies.get(name, 0)) for name, total in found.net().items())
-    out.line(f"{counted}; net {net or 'nothing'}")
+    out.line(f"{numbers}; net {net or 'nothing'}")

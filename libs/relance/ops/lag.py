@@ -11,6 +11,7 @@ import asyncpg
 
 from relance.ops.output import Out
 from relance.ops.source import Connection
+from relance.ops.words import counted
 
 FOLLOWERS: Final[dict[str, str]] = {
     "publication": "SELECT stream, version FROM log.mark",
@@ -101,7 +102,6 @@ def show(found: list[Lag], out: Out) -> bool:
         for lag in found:
             if lag.alarm:
                 most = max(lag.behind, key=lambda stream: lag.behind[stream], default="")
-                out.line(
-                    f"{lag.follower} is {lag.events} events behind, most at {most}: {lag.behind.get(most, 0)}", "red"
-                )
+                events = counted(lag.events, "event")
+                out.line(f"{lag.follower} is {events} behind, most at {most}: {lag.behind.get(most, 0)}", "red")
     return not any(lag.alarm for lag in found)

@@ -19,6 +19,7 @@ from relance.ops.errors import NoAnswer
 from relance.ops.lag import FOLLOWERS
 from relance.ops.output import Out, Progress
 from relance.ops.source import Connection
+from relance.ops.words import counted
 
 PROJECTIONS: Final = ("lobby", "rake")
 PATIENCE = 120.0
@@ -46,10 +47,9 @@ async def rebuild(connection: Connection, projections: Sequence[str], out: Out) 
         out.document([asdict(each) for each in rebuilt])
         return
     for each in rebuilt:
-        kept = f", {each.kept} tables kept as they are" if each.kept else ""
-        out.line(
-            f"{each.projection}: {each.tables} tables, {each.events} events read again in {each.seconds:.1f} s{kept}"
-        )
+        kept = f"; kept as before: {counted(each.kept, 'table')}" if each.kept else ""
+        read = f"{counted(each.tables, 'table')}, {counted(each.events, 'event')}"
+        out.line(f"{each.projection}: {read} read again in {each.seconds:.1f} s{kept}")
 
 
 async def _rebuild(connection: Connection, projection: str) -> Rebuilt:

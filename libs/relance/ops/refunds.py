@@ -13,7 +13,7 @@ from relance.ops.events import config_of
 from relance.ops.names import Names
 from relance.ops.output import Out
 from relance.ops.source import Connection, PostgresSource
-from relance.ops.words import amount, iso, when, word
+from relance.ops.words import amount, counted, iso, when, word
 
 STACK, WAITING, MOVED, SETTLED, REFUSED = "on the stack", "waiting", "moved", "settled", "refused"
 
@@ -155,4 +155,5 @@ def show(hands: Sequence[Voided], out: Out) -> None:
             ],
         )  # fmt: skip
     waiting = sum(each.state in {WAITING, MOVED} for hand in hands for each in hand.back)
-    out.line(f"{len(hands)} voided hands, {waiting} payments on their way")
+    payments = counted(waiting, "payment")
+    out.line(f"{counted(len(hands), 'voided hand')}, {payments} on {'its' if waiting == 1 else 'their'} way")

@@ -16,7 +16,7 @@ from relance.ops.lag import FOLLOWERS, Positions, positions
 from relance.ops.output import Out
 from relance.ops.source import PostgresSource
 from relance.ops.states import state_at
-from relance.ops.words import amount, word
+from relance.ops.words import amount, counted, word
 from relance.poker import Table
 from relance.runtime.errors import from_call
 from relance.transport import Tls, open_channel
@@ -110,8 +110,8 @@ def _status(table: Table) -> str:
 
 def _why(table: Table) -> str:
     waits = len(table.transfers)
-    parked = f"{len(table.parked)} payments refused by the wallet" if table.parked else ""
-    pending = f"{waits} transfers wait for the wallet" if waits else ""
+    parked = f"{counted(len(table.parked), 'payment')} refused by the wallet" if table.parked else ""
+    pending = f"{counted(waits, 'transfer')} wait{'s' if waits == 1 else ''} for the wallet" if waits else ""
     return "; ".join(part for part in (parked, pending) if part)
 
 
@@ -165,4 +165,5 @@ def show(lines: Sequence[TableLine], out: Out) -> None:
         if line.why:
             out.line(f"{line.table}: {line.why}", "red" if line.status == "quarantined" else "yellow")
     playing = sum(line.running for line in lines)
-    out.line(f"{len(lines)} tables, {playing} hands running, {sum(line.players for line in lines)} players seated")
+    seated = counted(sum(line.players for line in lines), "player")
+    out.line(f"{counted(len(lines), 'table')}, {counted(playing, 'hand')} running, {seated} seated")

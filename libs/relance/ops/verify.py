@@ -25,6 +25,7 @@ from relance.ops.logged_cards import DeckFault, LoggedCards
 from relance.ops.messages import event_record
 from relance.ops.output import Out, Progress
 from relance.ops.source import LogSource, Row
+from relance.ops.words import counted
 from relance.poker import Context, Rejected, Table, apply, decide, initial
 from relance.poker import commands as cmd
 from relance.poker.snapshot import UnknownSnapshot, dump, load
@@ -289,6 +290,8 @@ async def verify_stream(
         if verifier.result.finding is not None:
             break
         await asyncio.sleep(0)
+    if kept is not None and verifier.result.finding is None:
+        kept.save(verifier.table)  # before a hand that runs, which waits for its end to be decided
     result = verifier.close(head)
     if kept is not None and result.finding is None:
         kept.save(verifier.table)
@@ -312,14 +315,15 @@ async def verify(source: LogSource, names: Sequence[str], kept_in: Path | None, 
         out.document({"ok": not findings, "tables": [asdict(result) for result in results]})
         return not findings
     for result in results:
-        hands = f"{result.hands} hands, {result.voided} void"
-        proofs = f"{result.decisions} decisions, {result.cards} cards proven, {result.rake} rake"
+        hands = f"{counted(result.hands, 'hand')}, {result.voided} void"
+        decided, proven = counted(result.decisions, "decision"), counted(result.cards, "card")
         verdict = "ok" if result.finding is None else "FINDING"
-        out.line(f"{result.table}: {verdict}, {result.events} events to version {result.version}, {hands}, {proofs}")
+        read = f"{counted(result.events, 'event')} to version {result.version}"
+        out.line(f"{result.table}: {verdict}, {read}, {hands}, {decided}, {proven} proven, {result.rake} rake")
     for finding in findings:
         out.line(str(finding), "bold red")
     events = sum(result.events for result in results)
     seconds = time.monotonic() - begun
-    said = "ok" if not findings else f"{len(findings)} findings"
-    out.line(f"verify: {said} ({len(results)} tables, {events} events, {seconds:.1f} s)")
+    said = "ok" if not findings else counted(len(findings), "finding")
+    out.line(f"verify: {said} ({counted(len(results), 'table')}, {counted(events, 'event')}, {seconds:.1f} s)")
     return not findings

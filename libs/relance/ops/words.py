@@ -22,6 +22,11 @@ def amount(value: int, currency: int) -> str:
     return f"{sign}{abs(value) // 100}.{abs(value) % 100:02} €"
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """``1 hand``, ``2 hands``: a number of things, for people. `plural`: where an s does not make it."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
 def cards(text: str) -> str:
     """``AsTd`` as ``As Td``."""
     return " ".join(text[at : at + 2] for at in range(0, len(text), 2))

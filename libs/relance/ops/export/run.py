@@ -19,6 +19,7 @@ from relance.ops.export.record import HandRecord, records
 from relance.ops.messages import event_record
 from relance.ops.output import Out, Progress
 from relance.ops.source import Connection, LogSource
+from relance.ops.words import counted
 
 SAVE_EVERY = 200
 """Hands after which the place is remembered."""
@@ -137,9 +138,9 @@ async def export(
         return
     for table, place in places.tables.items():
         if place.written:
-            out.line(f"{_file(order, table)}: {place.written} hands")
+            out.line(f"{_file(order, table)}: {counted(place.written, 'hand')}")
     seconds = time.monotonic() - begun
-    out.line(f"export: {written} hands, {written - before} of them new, as {order.who} ({seconds:.1f} s)")
+    out.line(f"export: {counted(written, 'hand')}, {written - before} of them new, as {order.who} ({seconds:.1f} s)")
 
 
 def _file(order: Order, table: str) -> Path:
