@@ -35,6 +35,9 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         (("audit", "--data", "/nowhere"), 1, "no room is running on /nowhere"),
         (("houses", "casino"), 1, "there is no house 'casino'"),
         (("drill", "--kill", "bots"), 2, "'bots' is not one of"),
+        (("token", "--name", "ann"), 2, "Missing option '--role'. Choose from: viewer, "),
+        (("audit", "--url", "nonsense"), 1, "the database's URL is no URL such as"),
+        (("audit", "--url", "postgresql://a:b@127.0.0.1/x?sslmode=some"), 1, "`sslmode` parameter must be one of"),
     ],
 )
 def test_what_goes_wrong_is_one_line(

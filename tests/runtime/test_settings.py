@@ -46,6 +46,30 @@ def test_every_fault_is_in_one_line_that_holds_no_value(environment: pytest.Monk
     assert "RELANCE_LOG_FORMAT" in text
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "hunter2",
+        "mysql://a:hunter2@127.0.0.1/x",
+        "postgresql://a:hunter2/more@db.example/x",
+        "postgresql://a:hunter2#more@db.example/x",
+        "postgresql://a:99/hunter2@db.example/x",
+        "postgresql://a:b@hunter2:port/x",
+        "postgresql://a:b@127.0.0.1:99999/hunter2",
+        "postgresql://a:b@[::1/hunter2",
+    ],
+)
+def test_what_is_no_url_of_a_database_is_refused_and_nothing_of_it_told(
+    environment: pytest.MonkeyPatch, url: str
+) -> None:
+    """A password with a slash that is not written as %2F ends up where hosts stand."""
+    environment.setenv("RELANCE_DATABASE_URL", url)
+    with pytest.raises(SettingsError, match="RELANCE_DATABASE_URL: is no URL such as") as caught:
+        load(ServiceSettings)
+    assert "hunter2" not in str(caught.value)
+    assert "db.example" not in str(caught.value)
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1:65536", "7001", "host:", ":7001", "a b:1", "host:port"])
 def test_what_is_no_address_is_refused(environment: pytest.MonkeyPatch, address: str) -> None:
     environment.setenv("RELANCE_LISTEN", address)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import asyncpg
 import click
+from asyncpg.exceptions import ClientConfigurationError
 from rich.console import Console
 
 from relance.cli.cluster import cluster
@@ -192,7 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail("stopped", 130)
     except click.ClickException as error:
         _fail(error.format_message(), error.exit_code)
-    except (RoomError, TlsError, OSError, asyncpg.PostgresError) as error:
+    except (RoomError, TlsError, OSError, asyncpg.PostgresError, ClientConfigurationError) as error:
         _fail(str(error), 1)
     except Exception:  # the boundary of the process
         if "--debug" in arguments:
@@ -213,5 +214,5 @@ def _last_line() -> str:
 
 
 def _fail(sentence: str, code: int) -> None:
-    click.echo(f"relance: {sentence}", err=True)
+    click.echo(f"relance: {' '.join(sentence.split())}", err=True)
     sys.exit(code)

@@ -35,6 +35,7 @@ import click
 
 from relance.ops.books import Books, Figures, Finding, Written, of_archived, without_log
 from relance.ops.chips import STEPS
+from relance.ops.source import known
 from relance.ops.words import counted
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
@@ -150,7 +151,8 @@ class Report:
 async def audit(url: str) -> Report:
     """Check the four invariants in the database at `url`, with any role that may read log and wallet (relance_audit).
 
-    Raises asyncpg.PostgresError or OSError when the database does not answer or lacks the schemas.
+    Raises asyncpg.PostgresError or OSError when the database does not answer or lacks the schemas, NoAnswer where the
+    URL is none.
     """
     started = time.monotonic()
     report = Report()
@@ -172,7 +174,7 @@ async def audit(url: str) -> Report:
 @asynccontextmanager
 async def _reader(url: str, snapshot: str = "") -> AsyncIterator[Connection]:
     """A connection in a transaction that reads as of one moment: now, or that of an exported snapshot."""
-    connection: Connection = await asyncpg.connect(url, timeout=10)
+    connection: Connection = await asyncpg.connect(known(url), timeout=10)
     try:
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             if snapshot:

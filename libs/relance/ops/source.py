@@ -13,6 +13,7 @@ import asyncpg
 
 from relance.eventlog import Snapshot, StreamInfo
 from relance.ops.errors import NoAnswer
+from relance.runtime.database import checked_url
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
@@ -110,6 +111,14 @@ def named(streams: list[StreamInfo], names: Sequence[str]) -> list[StreamInfo]:
     return [by_name[name] for name in names]
 
 
+def known(url: str) -> str:
+    """The database's URL. Raises NoAnswer where it is none."""
+    try:
+        return checked_url(url)
+    except ValueError as error:
+        raise NoAnswer(f"the database's URL {error}") from None
+
+
 @asynccontextmanager
 async def connected(url: str, *, write: bool = False) -> AsyncIterator[Connection]:
     """A connection, closed afterwards. Raises NoAnswer where the database does not answer or is no room's."""
@@ -117,7 +126,7 @@ async def connected(url: str, *, write: bool = False) -> AsyncIterator[Connectio
     if not write:
         settings["default_transaction_read_only"] = "on"
     try:
-        connection: Connection = await asyncpg.connect(url, timeout=10, server_settings=settings)
+        connection: Connection = await asyncpg.connect(known(url), timeout=10, server_settings=settings)
     except (OSError, TimeoutError, asyncpg.PostgresError) as error:
         raise NoAnswer(f"the database does not answer: {error or type(error).__name__}") from error
     try:

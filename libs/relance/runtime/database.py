@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import asyncpg
 import structlog
@@ -31,6 +33,30 @@ OUTAGE = (
     asyncpg.TooManyConnectionsError,
 )
 """What asyncpg raises when the server is away, stopping, starting or full: ask again later."""
+
+
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^][:@]*)(?::([0-9]{1,5}))?")
+
+
+def checked_url(url: str) -> str:
+    """The URL, which is one of PostgreSQL. Raises ValueError, which tells nothing of it: a character that is not
+    written as it must be makes a part of the password look like a host or a port.
+    """
+    fault = ValueError(
+        "is no URL such as postgresql://role:password@host:5432/database (in role and password, characters other than "
+        "letters and digits are written as %XX)"
+    )
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise fault from None
+    login, _, hosts = parts.netloc.rpartition("@")
+    found = [_HOST.fullmatch(host) for host in hosts.split(",")]
+    right = all(each is not None and int(each[2] or 0) < 2**16 for each in found)
+    astray = not login and "@" in parts.path + parts.fragment
+    if parts.scheme not in {"postgresql", "postgres"} or not right or astray:
+        raise fault
+    return url
 
 
 class UnfitDatabase(Exception):

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from relance.runtime import plaintext
+from relance.runtime.database import checked_url
 from relance.transport import Options, Tls, TlsError, open_channel
 
 PREFIX = "RELANCE_"
@@ -48,9 +49,15 @@ def _new_instance() -> str:
     return secrets.token_hex(6)
 
 
+def _check_database_url(url: SecretStr) -> SecretStr:
+    checked_url(url.get_secret_value())
+    return url
+
+
 Address = Annotated[str, AfterValidator(check_address)]
 OptionalAddress = Annotated[str, AfterValidator(_check_address_or_empty)]
 Addresses = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split), AfterValidator(_check_addresses)]
+DatabaseUrl = Annotated[SecretStr, AfterValidator(_check_database_url)]
 
 
 class Settings(BaseSettings):
@@ -76,7 +83,7 @@ class ServiceSettings(Settings):
     Addresses are host:port. Secrets are SecretStr: they show as asterisks wherever they are printed.
     """
 
-    database_url: SecretStr
+    database_url: DatabaseUrl
     """URL of PostgreSQL for the service's own role."""
     nats_url: SecretStr = SecretStr("nats://127.0.0.1:4222")
     """URL of NATS; may hold credentials."""
@@ -170,7 +177,7 @@ class ServiceSettings(Settings):
 class MigrateSettings(Settings):
     """What `migrate` is told."""
 
-    migrate_url: SecretStr
+    migrate_url: DatabaseUrl
     """URL of PostgreSQL for a role that owns the schemas and may create roles."""
 
     def in_the_open(self) -> list[str]:
