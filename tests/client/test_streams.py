@@ -12,7 +12,18 @@ from tests.client.scripted import PLAYER, TABLE, Line, ScriptedRoom, checked, pr
 
 from relance.api.events.v1 import events_pb2
 from relance.api.table.v1 import table_pb2
-from relance.api.table.v1.table_pb2 import ACTION_KIND_CALL, ACTION_KIND_CHECK, ACTION_KIND_FOLD
+from relance.api.table.v1.table_pb2 import (
+    ACTION_KIND_ACCEPT_SPLIT,
+    ACTION_KIND_ALL_IN,
+    ACTION_KIND_CALL,
+    ACTION_KIND_CHECK,
+    ACTION_KIND_DISCARD,
+    ACTION_KIND_FOLD,
+    ACTION_KIND_MUCK,
+    ACTION_KIND_POST,
+    ACTION_KIND_REFUSE_SPLIT,
+    ACTION_KIND_SHOW,
+)
 from relance.client import (
     ActionRefused,
     NoMoney,
@@ -46,6 +57,35 @@ async def test_a_turn_says_what_is_legal_and_its_action_is_answered_with_a_versi
         assert (turn.can_check, turn.can_call, turn.can_raise, turn.open) == (True, False, False, True)
         assert 15 < turn.seconds_left <= 20
         assert await turn.check_or_call() == 6
+
+
+async def test_check_or_call_answers_every_turn_for_the_least(scripted: ScriptedRoom) -> None:
+    asked = (
+        ((ACTION_KIND_ALL_IN, ACTION_KIND_FOLD), ACTION_KIND_ALL_IN),
+        ((ACTION_KIND_DISCARD,), ACTION_KIND_DISCARD),
+        ((ACTION_KIND_POST, ACTION_KIND_FOLD), ACTION_KIND_POST),
+        ((ACTION_KIND_MUCK, ACTION_KIND_SHOW), ACTION_KIND_SHOW),
+        ((ACTION_KIND_ACCEPT_SPLIT, ACTION_KIND_REFUSE_SPLIT), ACTION_KIND_REFUSE_SPLIT),
+    )
+
+    async def script(line: Line) -> None:
+        for version, (offered, expected) in enumerate(asked, 5):
+            if version == 5:
+                await line.welcome(view(5, seat=1, prompt=prompt(5, *offered)))
+            else:
+                await line.update(checked(version), prompt=prompt(version, *offered))
+            act = await line.act()
+            assert (act.action.turn, act.action.kind, act.action.cards) == (version, expected, "")
+            await line.result(act.request_id, version + 1)
+        await line.wait()
+
+    scripted.scripts = [script]
+    async with signed_in(scripted) as room, room.play("t1") as seat:
+        turns = seat.turns()
+        for version in range(5, 5 + len(asked)):
+            turn = await anext(turns)
+            assert turn.number == version
+            assert await turn.check_or_call() == version + 1
 
 
 async def test_a_lost_stream_resumes_at_the_version_last_seen_and_misses_nothing(scripted: ScriptedRoom) -> None:

@@ -29,6 +29,18 @@ if TYPE_CHECKING:
 
 _RAISES = (ACTION_KIND_RAISE, ACTION_KIND_BET, ACTION_KIND_COMPLETE)
 
+_STAYS = (
+    ACTION_KIND_CHECK,
+    ACTION_KIND_CALL,
+    ACTION_KIND_BRING_IN,
+    ACTION_KIND_ALL_IN,
+    ACTION_KIND_DISCARD,
+    ACTION_KIND_POST,
+    ACTION_KIND_SHOW,
+    ACTION_KIND_REFUSE_SPLIT,
+)
+"""What stays in the hand for the least, the first that is offered. Discarding no cards stands pat."""
+
 
 class Turn:
     """One prompt to the player. Amounts are minor units; `..._to` amounts are totals for the betting round.
@@ -130,11 +142,10 @@ class Turn:
         return await self.act(ACTION_KIND_CALL)
 
     async def check_or_call(self) -> int:
-        """Check where that is free; else call, or go all-in where that is what a call is."""
-        for kind in (ACTION_KIND_CHECK, ACTION_KIND_CALL, ACTION_KIND_BRING_IN):
-            if kind in self.actions:
-                return await self.act(kind)
-        return await self.all_in()
+        """Check where that is free; else call, or go all-in where that is what a call is. It answers every turn: a
+        draw by standing pat, what else is asked by posting, showing, no split.
+        """
+        return await self.act(next((kind for kind in _STAYS if kind in self.actions), ACTION_KIND_ALL_IN))
 
     async def check_or_fold(self) -> int:
         """Check where that is free, else fold."""

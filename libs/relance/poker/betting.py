@@ -142,7 +142,7 @@ def check_raise(hand: Hand, at: int, amount: int, bounds: tuple[int, int, tuple[
     if not most:
         offered = offer_of(hand).names()
         raise Rejected(
-            reason_pb2.REASON_RAISE_NOT_ALLOWED, f"no bet or raise is offered now; {offered} are", {"offered": offered}
+            reason_pb2.REASON_RAISE_NOT_ALLOWED, f"no bet or raise is offered now, but {offered}", {"offered": offered}
         )
     if sizes:
         if amount in sizes:
@@ -165,4 +165,4 @@ def check_raise(hand: Hand, at: int, amount: int, bounds: tuple[int, int, tuple[
 def not_offered(hand: Hand) -> Rejected:
     """The refusal of an action that is not offered now."""
     offered = offer_of(hand).names()
-    return Rejected(reason_pb2.REASON_ACTION_NOT_OFFERED, f"not offered now; {offered} are", {"offered": offered})
+    return Rejected(reason_pb2.REASON_ACTION_NOT_OFFERED, f"not offered now, but {offered}", {"offered": offered})
