@@ -8,6 +8,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 from nats.aio.client import Client
+from structlog.testing import capture_logs
 
 from relance.room.embedded import Nats
 from relance.runtime import database
@@ -85,6 +86,13 @@ async def test_nats_may_come_late_and_come_back_and_is_prepared_each_time(tmp_pa
         finally:
             await asyncio.to_thread(server.stop)
     assert prepared == [made.client] * 3
+
+
+async def test_leaving_a_link_is_no_outage(nats_server: Nats) -> None:
+    with capture_logs() as lines:
+        async with link(nats_server.url, name="test") as made:
+            await asyncio.wait_for(made.wait_connected(), 10)
+    assert [line["event"] for line in lines] == ["nats connected"]
 
 
 async def test_leaving_a_link_to_nobody_takes_no_time() -> None:

@@ -246,6 +246,7 @@ def environment(place: Place, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyP
         ("DATABASE_URL", "postgresql://u:hunter2@db:5432/r", "RELANCE_DATABASE_URL: db would be asked without TLS"),
         ("DATABASE_URL", "postgresql://u:hunter2@db/r?sslmode=prefer", "RELANCE_DATABASE_URL: db would be"),
         ("NATS_URL", "nats://u:hunter2@nats:4222", "RELANCE_NATS_URL: nats would be asked without TLS"),
+        ("NATS_URL", "nats:4222", "RELANCE_NATS_URL: nats would be asked without TLS"),
     ],
 )
 def test_plaintext_over_a_network_is_refused_at_start_unless_it_is_allowed(

@@ -150,7 +150,7 @@ class Follower:
             try:
                 await self._client.subscribe(SUBJECT + "*", cb=self._message)
             except (nats.errors.Error, OSError) as error:
-                _logger.warning("not_subscribed", error=repr(error))
+                _logger.warning("not subscribed", error=repr(error))
                 return -1
             self._subscribed = True
         return self._client.stats["reconnects"]
@@ -171,7 +171,7 @@ class Follower:
             async with self._pool.acquire() as connection:
                 rows = await connection.fetch(self._load)
         except (Unavailable, *UNKNOWN_OUTCOME) as error:
-            _logger.warning("heads_not_compared", error=repr(error))
+            _logger.warning("heads not compared", error=repr(error))
             return False
         self._positions = {row["stream"]: row["version"] for row in rows}
         self.parked.clear()

@@ -60,7 +60,8 @@ async def link(
         log.info("nats connected")
 
     async def down() -> None:
-        log.warning("nats away")
+        if not task.done():  # not where it is us who close
+            log.warning("nats away")
 
     async def failed(error: Exception) -> None:
         if isinstance(error, ssl.SSLError):

@@ -41,7 +41,7 @@ def database(setting: str, url: str) -> list[str]:
 
 def nats(setting: str, url: str) -> list[str]:
     """NATS servers by their URL, where no certificate is set."""
-    parts = [urlsplit(each.strip()) for each in url.split(",")]
+    parts = [urlsplit(each if "://" in each else f"nats://{each}") for each in map(str.strip, url.split(","))]
     away = [part.hostname or "" for part in parts if part.scheme not in {"tls", "wss"}]
     away = [host for host in away if not is_loopback(host)]
     return [f"RELANCE_{setting}: {', '.join(away)} would be asked without TLS: set RELANCE_NATS_CA"] if away else []
