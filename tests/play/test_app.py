@@ -218,7 +218,7 @@ async def test_from_registering_to_taking_the_chips_home(live: Live, size: tuple
         hands = me.app.screen.query_one(DataTable)
         await me.sees(lambda: hands.row_count > 0)
         await me.reads("Your turn at Hold'em no limit 0.50/1.00 €", "CallBar")
-        await me.reads("bought in 100.00 €", "#session")
+        await me.reads("in 100.00 €", "#session")
         hands.move_cursor(row=hands.row_count - 1)
         await me.press("enter")
         await me.comes_to(HandScreen)

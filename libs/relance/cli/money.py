@@ -92,7 +92,7 @@ def report(
     group: str, since: int, until: int, address: str | None, as_csv: bool, as_json: bool, data: Path,
     database_url: str | None, token: str | None,
 ) -> None:  # fmt: skip
-    """What was raked and what of it is on the house's account; by player: each one's share, for rakeback."""
+    """What was raked and what of it is on the house's account. By player: each one's share, for rakeback."""
     where = address or DataFolder(data).addresses()["rake"]
     given = Place(data, None if address is None else database_url, token).token()
     tls = None if address is None else Tls.from_environment()

@@ -95,11 +95,11 @@ def session_text(session: pb.Session, currency: int, glyphs: Glyphs) -> str:
     over = session.end_time_us > 0
     minutes = max((session.end_time_us or round(time.time() * 1e6)) - session.start_time_us, 0) // 60_000_000
     dot = f" {glyphs.dot} "
-    which = "Your last sitting" if over else "This sitting"
+    which = "Last sitting" if over else "This sitting"
     parts = [
         f"{which}: {session.hands} {'hand' if session.hands == 1 else 'hands'} in {minutes // 60}:{minutes % 60:02d} h",
-        f"bought in {money(session.bought_in, currency, glyphs)}",
-        f"{'took' if over else 'now'} {money(session.cashed_out, currency, glyphs)}",
+        f"in {money(session.bought_in, currency, glyphs)}",
+        f"{'out' if over else 'now'} {money(session.cashed_out, currency, glyphs)}",
         signed(session.net, currency, glyphs),
     ]
     return dot.join(parts)
@@ -114,7 +114,7 @@ def hand_row(hand: pb.HandSummary, currency: int, glyphs: Glyphs) -> list[Text]:
         Text.assemble("  ", cards_text(hand.cards, glyphs, gap=" " if len(hand.cards) <= 10 else "")),
         cards_text(hand.board, glyphs, gap=""),
         Text(figure(hand.pot, currency) if hand.pot else glyphs.dash),
-        Text(figure(hand.contributed, currency)),
+        Text(figure(hand.contributed, currency) if hand.end_time_us else glyphs.dash),
         Text(result, "bold" if hand.net > 0 else ""),
     ]
     return [fit(text, width, align, glyphs.ellipsis) for text, (_, width, align) in zip(texts, _COLUMNS, strict=True)]
