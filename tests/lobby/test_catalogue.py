@@ -160,6 +160,8 @@ async def test_tables_are_filtered_ordered_and_paged(room: Room) -> None:
     assert await found(filter='game = "holdem" AND seats_free < 4 OR players = 0') == [
         f"tables/t{i}" for i in (3, 4, 7, 8, 11, 12)
     ]
+    assert await found(filter="players = 0.5 OR big_blind = 3000000000 OR seats < -3000000000") == []
+    assert await found(filter="big_blind > 10.5") == ["tables/t11", "tables/t12"]
     assert await found(order_by="players desc, create_time", page_size=4) == [f"tables/t{i}" for i in (3, 7, 11, 2)]
     pages, token = [], ""
     while True:
@@ -183,6 +185,7 @@ async def test_what_cannot_be_listed_is_refused_with_what_could_be(room: Room) -
     reason, metadata = await refusal(room.lobby.tables(filter="colour = red"))
     assert (reason, metadata["position"]) == ("INVALID_FILTER", "0")
     assert "big_blind" in metadata["fields"]
+    assert (await refusal(room.lobby.tables(filter='display_name = "\0"')))[0] == "INVALID_FILTER"
     assert (await refusal(room.lobby.tables(order_by="colour")))[0] == "FIELD_INVALID"
     assert (await refusal(room.lobby.tables(page_token="mine")))[0] == "INVALID_PAGE_TOKEN"
     assert (await refusal(room.lobby.tables(page_size=-1)))[0] == "FIELD_INVALID"

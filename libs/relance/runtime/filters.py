@@ -56,6 +56,8 @@ class _Parser:
         self._depth = 0
         if len(text) > MAX_LENGTH:
             self._fail(f"is longer than {MAX_LENGTH} characters", MAX_LENGTH)
+        if "\0" in text:  # no text of PostgreSQL holds one
+            self._fail("has a character that means nothing", text.index("\0"))
         self._kind, self._token = "", ""
         self._advance()
 
@@ -118,7 +120,9 @@ class _Parser:
             self._fail(f"compares {name}, which is only equal or not")
         self._values.append(self._value(name, known))
         self._advance()
-        return f"{known.sql} {'<>' if operator == '!=' else operator} ${self._first + len(self._values) - 1}"
+        # A number may be larger than the column's kind holds, or lie between two of its numbers.
+        cast = "::numeric" if known.kind == "number" else ""
+        return f"{known.sql} {'<>' if operator == '!=' else operator} ${self._first + len(self._values) - 1}{cast}"
 
     def _value(self, name: str, known: Field) -> Value:
         match known.kind:
