@@ -37,6 +37,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         (("drill", "--kill", "bots"), 2, "'bots' is not one of"),
         (("token", "--name", "ann"), 2, "Missing option '--role'. Choose from: viewer, "),
         (("audit", "--url", "nonsense"), 1, "the database's URL is no URL such as"),
+        (("audit", "--database-url", "nonsense"), 1, "the database's URL is no URL such as"),
         (("audit", "--url", "postgresql://a:b@127.0.0.1/x?sslmode=some"), 1, "`sslmode` parameter must be one of"),
     ],
 )

@@ -158,7 +158,10 @@ def token(data: Path, roles: Sequence[str], name: str, hours: float) -> None:
 
 @cli.command()
 @data_option
-@click.option("--url", envvar="RELANCE_AUDIT_URL", show_envvar=True, help="A database instead, as relance_audit.")
+@click.option(
+    "--database-url", "--url", "url", envvar=["RELANCE_AUDIT_URL", "RELANCE_DATABASE_URL"], show_envvar=True,
+    help="Database of a room elsewhere, as relance_audit.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Everything as JSON.")
 def audit(data: Path, url: str | None, as_json: bool) -> None:
     """Check that every chip and cent of the running room is accounted for; exit 1 and say what is not."""

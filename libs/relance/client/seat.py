@@ -102,7 +102,7 @@ class Seat(TableStream[_Call]):
                     case events_pb2.TransferRefused(player=self.player, reason=reason):
                         refusal = reason
                     case events_pb2.SeatReleased(player=self.player, reason=reason):
-                        text = f"the seat was released: {reason}"
+                        text = "the wallet refused the buy-in" if refusal else f"the seat was released: {reason}"
                         raise error(refusal or "SEAT_RELEASED", text, {}, grpc.StatusCode.FAILED_PRECONDITION)
                     case _:
                         pass

@@ -99,7 +99,7 @@ class Stage:
         if child.exit_code != 0:
             raise ManifestError(f"relance rebalance: {said}")
         moved = sum(line.rstrip().endswith("moved") for line in said.splitlines())
-        self.say(f"relance rebalance: {moved} tables are moved")
+        self.say(f"relance rebalance: tables moved: {moved}")
 
     async def taken_over(self, pod: Pod, names: list[str]) -> None:
         """Wait until other pods run tables that were a pod's."""
