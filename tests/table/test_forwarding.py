@@ -15,6 +15,7 @@ from relance.api.common.v1 import reason_pb2
 from relance.api.table.v1 import link_pb2, table_pb2, table_pb2_grpc
 from relance.runtime.errors import from_call
 from relance.runtime.server import MAX_REQUEST_BYTES
+from relance.table.actor import Actor
 from relance.table.outbox import BATCH_BYTES, Outbox
 from relance.table.peek import joined_table, table_of
 from relance.table.process import Process
@@ -187,6 +188,24 @@ async def test_who_does_not_read_loses_the_stream_alone(pair: Pair) -> None:
     refused = from_call(caught.value)
     assert refused is not None
     assert refused.reason == reason_pb2.REASON_SLOW_WATCHER
+    assert not watcher.ended
+
+
+async def test_a_mistake_of_ours_in_one_stream_ends_no_other_of_the_link(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("of all things")
+
+    watcher = await pair.room.watch(pair.front, pair.table)
+    for process in (pair.front, pair.owner):
+        ann = await pair.room.join(process, pair.table, "ann")
+        with monkeypatch.context() as patched:
+            patched.setattr(Actor, "post", broken)
+            await ann.send(table_pb2.PlayRequest(sit_out=table_pb2.SitOutRequest(request_id="r")))
+            await ann.end()
+        assert ann.refused().reason == reason_pb2.REASON_INTERNAL
+    await pair.streams_at_owner(1)
     assert not watcher.ended
 
 

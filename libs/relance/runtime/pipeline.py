@@ -173,7 +173,7 @@ class Pipeline:
                 refusal = _away()
                 log.warning("database away", method=measured.method, error=repr(error))
             else:
-                refusal = _fault(request)
+                refusal = fault(request)
                 log.error("request failed", method=measured.method, exc_info=error)
             code = errors.code_of(refusal.reason).name
             await _abort(context, refusal)
@@ -272,7 +272,8 @@ def _stopping() -> Refused:
     return Refused(reason_pb2.REASON_UNAVAILABLE, "This server is being stopped; ask another one, or again soon.")
 
 
-def _fault(request: str) -> Refused:
+def fault(request: str) -> Refused:
+    """What a caller is told of a mistake of ours, which is in the log under the request's id."""
     return Refused(
         reason_pb2.REASON_INTERNAL, f"A fault of the room; it is logged under request {request}.", request=request
     )

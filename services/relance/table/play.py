@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version as package_version
 
+import structlog
 from google.protobuf.message import DecodeError
 
 from relance.api.common.v1 import reason_pb2
@@ -19,6 +20,7 @@ from relance.runtime import logging, validation
 from relance.runtime.auth import PLAYER, Context, Identity, KeyRing, identity, require
 from relance.runtime.errors import Refused, code_number, code_of, reason_name
 from relance.runtime.invitations import is_invited
+from relance.runtime.pipeline import fault
 from relance.runtime.server import MAX_REQUEST_BYTES
 from relance.table import requests, wire
 from relance.table.actor import Actor
@@ -30,6 +32,8 @@ from relance.table.streams import Stream
 from relance.table.tables import Tables
 from relance.table.timers import NEVER
 from relance.transport import tracing
+
+log = structlog.get_logger(__name__)
 
 _PLAY = "relance.api.table.v1.TableService/Play"
 SERVER_VERSION = package_version("relance")
@@ -153,6 +157,13 @@ class _Session:
         self._stream.end(None)
 
     def _take(self, raw: bytes) -> None:
+        try:
+            self._command(raw)
+        except Exception:  # the boundary of the process: a link that it came by has other callers' streams, too
+            log.exception("message of a stream failed", table=self._actor.id)
+            self._stream.end(fault(logging.request_id.get()))
+
+    def _command(self, raw: bytes) -> None:
         received = self._host.clock.monotonic()
         request_id = ""
         span = None
