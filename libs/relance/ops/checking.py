@@ -181,6 +181,7 @@ def _config(hand: dict[str, Any], game: str, limit: game_pb2.Limit.ValueType) ->
         stakes=stakes,
         min_buy_in=1,
         currency=game_pb2.CURRENCY_EUR,
+        rules=game_pb2.TableRules(fourth_street_high="pair" if "G11" in hand.get("_rules", ()) else ""),
     )
 
 

@@ -85,12 +85,15 @@ def _called(seen: _Seen, e: pb.Called) -> None:
 
 
 def _raised(seen: _Seen, e: Any) -> None:
-    """B8: short all-ins. B16: nobody can put in more than is bet already."""
+    """B8: short all-ins. B16: nobody can put in more than is bet already. G11: a stud's high bet before its time."""
     before = seen.current
     others = [seat for seat in seen.stack if seat != e.seat and seat not in seen.folded and seen.stack[seat]]
     if all(seen.bet.get(seat, 0) + seen.stack[seat] <= before for seat in others):
         seen.rules.add("B16")
     size = e.to - before
+    config = seen.hand.config
+    if seen.stud and seen.street == 1 and config.limit == game_pb2.LIMIT_FIXED and size > config.stakes.low_limit:
+        seen.rules.add("G11")
     if size >= seen.step:
         seen.step = size
     elif e.all_in:
