@@ -147,7 +147,7 @@ class _Run:
         report = await audit(self._audit_url)
         row = Row(
             scenario, time.monotonic() - began, self._record.ended - hands, _hands(new), expected,
-            self._clients.complaints(), "ok" if report.ok else f"{len(report.findings)} findings",
+            self._clients.complaints(), "ok" if report.ok else f"findings: {len(report.findings)}",
             self._stage.taken_after,
         )  # fmt: skip
         row.faults = [fault for hand in new for fault in not_refunded(hand)]

@@ -93,8 +93,8 @@ class _Chaos:
         for finding in report.findings:
             self._console.print(f"audit: {finding}")
         self._console.print(
-            f"{self._stops} of the strikes stopped a process for a while; {voided} hands were voided, "
-            f"{self._audits} audits of the running room found nothing"
+            f"strikes that stopped a process for a while: {self._stops}; hands voided: {voided}; "
+            f"audits of the running room that found nothing: {self._audits}"
         )
         verdict = "ok" if report.ok else "FAILED"
         self._console.print(f"chaos: kills={self._kills + self._stops} hands={hands} audit={verdict}")

@@ -276,7 +276,7 @@ class Room:
             self.restarts[name] = self.restarts.get(name, 0) + 1
             started = time.monotonic()
             await self._again(name)
-            self.say(f"{name} was started again")
+            self.say(f"started {name} again")
 
     async def _bound_logs(self) -> None:
         while True:
