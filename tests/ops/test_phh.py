@@ -16,6 +16,7 @@ from relance.ops.checking import check
 from relance.ops.export import phh
 from relance.ops.export.record import records
 from relance.poker import prompt
+from relance.poker.cards import render
 from relance.poker.deck import ScriptedDeck
 
 KNOWN = [name for name, game in ORACLE_GAMES.items() if (game.id, game.limit) in phh.STANDARD]
@@ -70,3 +71,30 @@ async def test_a_high_bet_on_fourth_street_for_an_open_pair_is_a_rule_of_its_own
     hands = [tomllib.loads(phh.write(hand)) async for hand in records(ListSource(room.appends), None, "t", "auditor")]
     assert [hand.get("_rules") for hand in hands] == [None] * (len(hands) - 1) + [["G11"] if size else None]
     assert {check("file", "1", hand).state for hand in hands} == {"same"}
+
+
+async def test_draws_that_follow_one_another_without_a_bet_have_each_their_cards() -> None:
+    game = ORACLE_GAMES["fl-td27"]
+    room = LoggedRoom(playing.config(game.id, game.limit, seats=2, stakes=game.stakes(0)))
+    deck = list(range(52))
+    random.Random(1).shuffle(deck)
+    room.sit(1, 200)
+    room.sit(2, 200)
+    room.start(ScriptedDeck(deck))
+    while (asked := prompt(room.table)) is not None:
+        hand = room.table.hand
+        assert hand is not None
+        if asked.offer.max_discards:
+            room.act(asked.seat, playing.DISCARD, cards=render(hand.down[hand.asked][:2]))
+        elif playing.RAISE in asked.offer.actions:
+            room.act(asked.seat, playing.RAISE, 200)
+        else:
+            room.act(asked.seat, playing.CALL)
+    (played,) = [each async for each in records(ListSource(room.appends), None, "t", "auditor")]
+    text = phh.write(played)
+    assert "_rules" not in tomllib.loads(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # cards from a deck of which PokerKit has burnt some
+        *_, end = HandHistory.loads(text)
+    assert list(end.stacks) == played.stacks_after
+    assert check("file", "1", tomllib.loads(text)).state == "same"

@@ -174,6 +174,8 @@ class _Actions:
         self.hand = hand
         self.found: list[str] = []
         self.drawn: dict[int, str] = {}
+        self.asked: set[int] = set()
+        """Seats that have discarded, or stood pat, in this draw."""
         self.shown: dict[int, str] = {}
 
     def add(self, seat: int, what: str) -> None:
@@ -183,7 +185,7 @@ class _Actions:
     def flush(self) -> None:
         for seat, cards in self.drawn.items():
             self.found.append(f"d dh p{self.hand.position[seat] + 1} {cards}")
-        self.drawn = {}
+        self.drawn, self.asked = {}, set()
 
     def dealt(self, e: pb.CardsDealt) -> None:
         self.flush()
@@ -195,6 +197,9 @@ class _Actions:
         self.found.append(f"d db {e.cards}")
 
     def discarded(self, e: pb.CardsDiscarded) -> None:
+        if e.seat in self.asked:  # the next draw, without a bet in between: all are all-in
+            self.flush()
+        self.asked.add(e.seat)
         cards = e.cards or "??" * e.count
         self.found.append(f"p{self.hand.position[e.seat] + 1} sd {cards}".rstrip())
 
