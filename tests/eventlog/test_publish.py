@@ -198,6 +198,22 @@ async def test_a_wiped_jetstream_is_made_again(log: MemoryLog, client: Client, e
         assert spans(await kept(client, "t-1")) == [(2, 3), (4, 5), (6, 7)]
 
 
+async def test_a_wiped_jetstream_is_made_again_though_somebody_listens(
+    log: MemoryLog, client: Client, events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message that a subscriber takes is not refused for want of a stream; only the acknowledgement is missing."""
+    monkeypatch.setattr("relance.eventlog.publish.ACK_TIMEOUT", 0.2)
+    await client.subscribe("relance.table.*")
+    await log.create("t-1", events("t-1", 0))
+    async with publishing(log, client) as publisher:
+        await publisher.adopt("t-1", 1)
+        await marked(log, "t-1", 1)
+        await client.jetstream().delete_stream(STREAM)
+        await play(log, publisher, events, "t-1", 1, 3)
+        await marked(log, "t-1", 7)
+        assert spans(await kept(client, "t-1"))[-1] == (6, 7)
+
+
 async def test_publishing_out_of_order_is_a_bug(log: MemoryLog, client: Client, events: Events) -> None:
     publisher = Publisher(log, client, body_of)
     publisher.adopt_at("t-1", 4, 4)

@@ -271,6 +271,8 @@ class Publisher:
         now = self._loop.time()
         for line in self._lines.values():
             if line.sent is not None and now - line.sent_at > ACK_TIMEOUT:
+                # Where followers listen, a message is taken though no JetStream stream keeps it, and nobody answers.
+                self._ready = False
                 self._fall_behind(line)
 
     async def _catch_up(self) -> None:
