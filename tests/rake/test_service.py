@@ -11,6 +11,7 @@ import asyncpg
 import grpc
 import pytest
 from click.testing import CliRunner
+from structlog.testing import capture_logs
 
 from relance.api.common.v1 import game_pb2
 from relance.api.common.v1.game_pb2 import CURRENCY_CREDIT, CURRENCY_EUR, LIMIT_FIXED, LIMIT_NO_LIMIT, RakeSchedule
@@ -180,7 +181,8 @@ async def test_the_report_on_the_command_line(rooms: Rooms, owner: asyncpg.Conne
 
     async def ran(*arguments: str) -> str:
         line = ["rake", "report", "--address", address, "--token", token, *arguments]
-        result = await asyncio.to_thread(CliRunner().invoke, cli, line)
+        with capture_logs():  # of the services beside it, which would print into what the command prints
+            result = await asyncio.to_thread(CliRunner().invoke, cli, line)
         assert result.exit_code == 0, (result.output, result.exception)
         return result.output
 
