@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+
+import asyncpg
 import pytest
-from tests.table.support import Room, bearer, refusal, until
+from tests.table.support import Room, bearer, open_request, refusal, until
 from tests.table.test_hand import CALL, FOLD, RAISE, heads_up, in_turn, play, to_act
 
 from relance.api.common.v1 import reason_pb2
@@ -11,6 +14,7 @@ from relance.api.events.v1 import events_pb2
 from relance.api.table.v1 import table_pb2
 from relance.eventlog import Fenced
 from relance.poker.commands import RecordRuling
+from relance.room.demo import open_at
 
 
 async def test_PROTO_07_after_a_crash_every_chip_goes_back_to_its_owner_once(room: Room) -> None:
@@ -148,6 +152,20 @@ async def test_a_request_is_known_after_the_owner_changed(room: Room) -> None:
     assert await room.tables(second).Act(raise_to(300), metadata=me) == once
     refused = await refusal(room.tables(second).Act(raise_to(400), metadata=me))
     assert refused.reason == reason_pb2.REASON_REQUEST_ID_REUSED
+
+
+async def test_a_table_that_was_archived_is_not_opened_again_and_a_room_starts_without_it(room: Room) -> None:
+    process = await room.start()
+    gone, there = open_request(request_id="gone"), open_request(request_id="there")
+    name = hashlib.sha256(b"operators/ada\ngone").hexdigest()[:12]
+    connection = await asyncpg.connect(room.database)
+    archived = "INSERT INTO log.archived (stream, head, digest, manifest, removed_by) VALUES ($1, 1, '', '', 'test')"
+    await connection.execute(archived, f"holdem-{name}")
+    await connection.close()
+    floor = room.keys.operator("floor")
+    refused = await refusal(room.admin(process).OpenTable(gone, metadata=bearer(floor)))
+    assert refused.reason == reason_pb2.REASON_TABLE_CLOSED
+    assert len(await open_at(process.address, floor, [gone, there])) == 1
 
 
 async def test_any_process_says_where_a_table_lives_and_a_wrong_one_names_the_right_one(room: Room) -> None:

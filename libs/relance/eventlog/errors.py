@@ -16,7 +16,7 @@ class Fenced(LogError):
 
 
 class StreamExists(LogError):
-    """The stream has events already; `create` makes new ones only."""
+    """The stream has events already, or had them before it was archived; `create` makes new ones only."""
 
     def __init__(self, stream: str) -> None:
         super().__init__(f"{stream} exists already; append to it as its owner")

@@ -124,7 +124,11 @@ class PostgresLog:
             made = await connection.fetchval(sql.CREATE, stream, self.writer, claim, hands, types, times, bodies)
             return made is not None or await connection.fetchval(sql.CREATED, stream, claim) is not None
 
-        if not await self._writing(attempt):
+        try:
+            made = await self._writing(attempt)
+        except asyncpg.UniqueViolationError:  # the stream of that name was archived
+            made = False
+        if not made:
             raise StreamExists(stream)
         return Ownership(1, len(events))
 

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import grpc
 
+from relance.api.common.v1 import reason_pb2
 from relance.api.table.v1 import table_pb2, table_pb2_grpc
 from relance.poker.houses import HOUSES, load
 from relance.room.folder import OPERATOR_ROLES, DataFolder
 from relance.room.processes import RoomError
+from relance.runtime.errors import from_call
 from relance.transport import Tls, open_channel
 
 OPEN_TIMEOUT = 20.0
@@ -52,6 +54,9 @@ async def open_at(
             try:
                 answer = await admin.OpenTable(request, metadata=metadata, timeout=OPEN_TIMEOUT)
             except grpc.aio.AioRpcError as error:
+                refused = from_call(error)
+                if refused is not None and refused.reason == reason_pb2.REASON_TABLE_CLOSED:
+                    continue  # it was opened before, and its log is archived by now
                 raise RoomError(f"table {request.request_id} was not opened: {error.details()}") from error
             names.append(answer.table)
     return names

@@ -129,7 +129,7 @@ class Tables:
     async def open(self, table: str, command: OpenTable, request: Request) -> None:
         """Open a new table here; a repeat of the request opens none.
 
-        Raises Rejected, Refused REQUEST_ID_REUSED, TABLE_UNAVAILABLE.
+        Raises Rejected, Refused REQUEST_ID_REUSED, TABLE_CLOSED (archived since), TABLE_UNAVAILABLE.
         """
         if self.host.draining:
             raise self.host.unavailable(table)
@@ -158,9 +158,11 @@ class Tables:
 
     async def _opened_before(self, table: str, request: Request) -> None:
         try:
-            first = (await self.host.log.read(table, 0, 1))[0]
+            first = next(iter(await self.host.log.read(table, 0, 1)), None)
         except Unavailable:
             raise self.host.unavailable(table) from None
+        if first is None:  # archived, and removed from the log
+            raise closed(table)
         if first.request_hash != request.hash:
             raise Refused(
                 reason_pb2.REASON_REQUEST_ID_REUSED,
