@@ -133,3 +133,24 @@ def play_hands(room: Room, count: int, seed: int) -> None:
             chance.shuffle(deck)
             room.start(ScriptedDeck(deck))
         play_on(room, chance)
+
+
+def draws_without_a_bet() -> LoggedRoom:
+    """A hand of triple draw in which both are all-in before the first draw, and change two cards each time."""
+    game = ORACLE_GAMES["fl-td27"]
+    room = LoggedRoom(playing.config(game.id, game.limit, seats=2, stakes=game.stakes(0)))
+    deck = list(range(52))
+    random.Random(1).shuffle(deck)
+    room.sit(1, 200)
+    room.sit(2, 200)
+    room.start(ScriptedDeck(deck))
+    while (asked := prompt(room.table)) is not None:
+        hand = room.table.hand
+        assert hand is not None
+        if asked.offer.max_discards:
+            room.act(asked.seat, playing.DISCARD, cards=render(hand.down[hand.asked][:2]))
+        elif playing.RAISE in asked.offer.actions:
+            room.act(asked.seat, playing.RAISE, 200)
+        else:
+            room.act(asked.seat, playing.CALL)
+    return room

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.ops.logs import ORACLE_GAMES, ListSource, LoggedRoom, oracle_room, play_hands
+from tests.ops.logs import ORACLE_GAMES, ListSource, LoggedRoom, draws_without_a_bet, oracle_room, play_hands
 
 from relance.api.events.v1 import events_pb2 as pb
 from relance.ops.errors import NoAnswer
@@ -155,3 +155,19 @@ async def test_amounts_of_ohh_are_what_an_action_added() -> None:
         assert put - back == sum(round(pot["amount"] * 100) for pot in told["pots"])
         assert hand.ended is not None
         assert sum(round(pot["rake"] * 100) for pot in told["pots"]) == hand.ended.rake
+
+
+async def test_draws_that_follow_one_another_without_a_bet_are_streets_of_their_own() -> None:
+    (hand,) = await hands_of(draws_without_a_bet())
+    parts = re.split(r"^\*\*\* (.*) \*\*\*$", pokerstars.write(hand), flags=re.MULTILINE)
+    headings, texts = parts[1::2], parts[2::2]
+    assert headings[:5] == ["HOLE CARDS", "FIRST DRAW", "SECOND DRAW", "THIRD DRAW", "SHOW DOWN"]
+    assert [text.count("discards 2 cards") for text in texts[:5]] == [0, 2, 2, 2, 0]
+    rounds = json.loads(ohh.write(hand))["ohh"]["rounds"]
+    assert [len([each for each in row["actions"] if each["action"] == "Dealt Cards"]) for row in rounds] == [
+        2,
+        2,
+        2,
+        2,
+        0,
+    ]

@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 from pokerkit import HandHistory
-from tests.ops.logs import ORACLE_GAMES, ListSource, LoggedRoom, oracle_room, play_hands
+from tests.ops.logs import ORACLE_GAMES, ListSource, LoggedRoom, draws_without_a_bet, oracle_room, play_hands
 from tests.poker import playing
 
 from relance.api.common.v1 import game_pb2
@@ -16,7 +16,6 @@ from relance.ops.checking import check
 from relance.ops.export import phh
 from relance.ops.export.record import records
 from relance.poker import prompt
-from relance.poker.cards import render
 from relance.poker.deck import ScriptedDeck
 
 KNOWN = [name for name, game in ORACLE_GAMES.items() if (game.id, game.limit) in phh.STANDARD]
@@ -74,22 +73,7 @@ async def test_a_high_bet_on_fourth_street_for_an_open_pair_is_a_rule_of_its_own
 
 
 async def test_draws_that_follow_one_another_without_a_bet_have_each_their_cards() -> None:
-    game = ORACLE_GAMES["fl-td27"]
-    room = LoggedRoom(playing.config(game.id, game.limit, seats=2, stakes=game.stakes(0)))
-    deck = list(range(52))
-    random.Random(1).shuffle(deck)
-    room.sit(1, 200)
-    room.sit(2, 200)
-    room.start(ScriptedDeck(deck))
-    while (asked := prompt(room.table)) is not None:
-        hand = room.table.hand
-        assert hand is not None
-        if asked.offer.max_discards:
-            room.act(asked.seat, playing.DISCARD, cards=render(hand.down[hand.asked][:2]))
-        elif playing.RAISE in asked.offer.actions:
-            room.act(asked.seat, playing.RAISE, 200)
-        else:
-            room.act(asked.seat, playing.CALL)
+    room = draws_without_a_bet()
     (played,) = [each async for each in records(ListSource(room.appends), None, "t", "auditor")]
     text = phh.write(played)
     assert "_rules" not in tomllib.loads(text)

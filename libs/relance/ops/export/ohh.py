@@ -101,6 +101,8 @@ class _Rounds:
         self.pots: list[dict[str, Any]] = []
         self.count = 0
         self.opened = 0
+        self.asked: set[int] = set()
+        """Seats that have discarded, or stood pat, in this round."""
         self.round(self.streets[0].name)
 
     def round(self, street: str, cards: str = "") -> None:
@@ -117,6 +119,7 @@ class _Rounds:
     def next_street(self) -> None:
         """Cards after the first round: the next street begins, unless it has begun."""
         self.opened = min(self.opened + 1, len(self.streets) - 1)
+        self.asked = set()
         self.round(self.streets[self.opened].name)
 
 
@@ -135,6 +138,13 @@ def _dealt(w: _Rounds, e: pb.CardsDealt) -> None:
 def _board(w: _Rounds, e: pb.BoardDealt) -> None:
     w.next_street()
     w.rounds[-1]["cards"] = _cards(e.cards)
+
+
+def _discarded(w: _Rounds, e: pb.CardsDiscarded) -> None:
+    """Who is asked again is at the next draw: where all are all-in, no bets come in between."""
+    if e.seat in w.asked:
+        w.next_street()
+    w.asked.add(e.seat)
 
 
 def _drawn(w: _Rounds, e: pb.CardsDrawn) -> None:
@@ -200,6 +210,7 @@ _STEPS: Final[dict[str, Callable[[_Rounds, Any], None]]] = {
     "bring_in_posted": _put("Post Extra Blind"),
     "cards_dealt": _dealt,
     "board_dealt": _board,
+    "cards_discarded": _discarded,
     "cards_drawn": _drawn,
     "checked": _plain("Check"),
     "called": _put("Call"),

@@ -89,6 +89,8 @@ class _Lines:
         self.street = 0
         self.dealing = False
         self.dealt: set[int] = set()
+        self.asked: set[int] = set()
+        """Seats that have discarded, or stood pat, on this street."""
         self.showing = False
         self.current = 0
         self.folded: dict[int, str] = {}
@@ -118,6 +120,7 @@ class _Lines:
         self.street = min(self.street + 1, len(self.streets) - 1)
         self.lines.append(f"*** {self.heading(self.street)} ***")
         self.current = 0
+        self.asked = set()
         self.dealt = set()
 
     def summary(self) -> list[str]:
@@ -217,6 +220,10 @@ def _folded(w: _Lines, e: pb.Folded) -> None:
 
 
 def _discarded(w: _Lines, e: pb.CardsDiscarded) -> None:
+    """Who is asked again is at the next draw: where all are all-in, no bets come in between."""
+    if e.seat in w.asked:
+        w.next_street()
+    w.asked.add(e.seat)
     if not e.count:
         w.say(e.seat, "stands pat")
         return
