@@ -16,11 +16,12 @@ from relance.api.table.v1 import link_pb2, table_pb2, table_pb2_grpc
 from relance.runtime.errors import from_call
 from relance.runtime.server import MAX_REQUEST_BYTES
 from relance.table.actor import Actor
+from relance.table.landing import Landed
 from relance.table.outbox import BATCH_BYTES, Outbox
 from relance.table.peek import joined_table, table_of
 from relance.table.process import Process
 from relance.table.routing import ANYWHERE
-from relance.table.streams import MAX_WAITING
+from relance.table.streams import MAX_WAITING, Stream
 
 
 class Pair:
@@ -297,3 +298,35 @@ async def test_what_goes_over_a_link_is_batched_shared_and_cut() -> None:
     assert [frame.partial for frame in parts] == [True] * (len(parts) - 1) + [False]
     assert list(frames[-1].calls) == [5]
     assert frames[-1].HasField("body")
+
+
+async def test_what_many_have_missed_waits_until_there_is_room_on_the_link() -> None:
+    dropped: list[None] = []
+    outbox = Outbox(link_pb2.LinkResponse, 4 * BATCH_BYTES, lambda: dropped.append(None))
+    calls = [Landed(number, link_pb2.LinkCall(), outbox, "peer") for number in (1, 2, 3)]
+    streams = [Stream("", seated=False, send=call.send) for call in calls]
+    for stream in streams:
+        for part in range(8):
+            stream.push(bytes([part]) * (BATCH_BYTES // 2))
+    frames: list[link_pb2.LinkFrame] = []
+
+    async def write(raw: bytes) -> None:
+        frames.extend(link_pb2.LinkResponse.FromString(raw).frames)
+
+    async with asyncio.TaskGroup() as group:
+        for stream, call in zip(streams, calls, strict=True):
+            group.create_task(stream.write_all(call.write))
+        group.create_task(outbox.write_all(write))
+        await until(lambda: len(frames) == 24)
+        now = b"now"
+        for stream in streams:  # who has caught up shares what goes to all
+            stream.push(now)
+            stream.end(None)
+        await until(lambda: len(frames) == 25)
+        outbox.close()
+    assert not dropped
+    for number in (1, 2, 3):
+        assert [frame.body[:1] for frame in frames if number in frame.calls] == [bytes([part]) for part in range(8)] + [
+            b"n"
+        ]
+    assert list(frames[-1].calls) == [1, 2, 3]

@@ -120,8 +120,8 @@ class Landed(grpc.aio.ServicerContext[bytes, bytes]):
 
     async def write(self, message: bytes) -> None:
         """See grpc.aio.ServicerContext."""
-        self.send(message)
         await self._outbox.has_room()
+        self.send(message)
 
     async def abort(self, code: grpc.StatusCode, details: str = "", trailing_metadata: Any = ()) -> NoReturn:
         """See grpc.aio.ServicerContext."""
@@ -303,7 +303,7 @@ class _Served:
                 answer = await _served(handler.unary_unary or handler.unary_stream, request, call)
                 if handler.unary_unary is not None:
                     encode = handler.response_serializer
-                    call.send(answer if encode is None else encode(answer))
+                    await call.write(answer if encode is None else encode(answer))
         except grpc.aio.AbortError:
             pass  # the status says why
         except asyncio.CancelledError:

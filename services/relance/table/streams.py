@@ -21,12 +21,14 @@ class Stream:
     player: whose secrets it may see; empty: nobody's. ended: set once, with why: None = in order.
     """
 
-    __slots__ = ("_limit", "_queue", "_send", "_wake", "ended", "player", "seated")
+    __slots__ = ("_behind", "_limit", "_queue", "_send", "_wake", "ended", "player", "seated")
 
     def __init__(
         self, player: str, *, seated: bool, limit: int = MAX_WAITING, send: Callable[[bytes], None] | None = None
     ) -> None:
-        """`send`: where messages go at once, where somebody else bounds what waits."""
+        """`send`: where messages go at once, where somebody else bounds what waits. Those from before the writer ran,
+        which may be all that a watcher missed, are written one by one as there is room.
+        """
         loop = asyncio.get_running_loop()
         self.player = player
         self.seated = seated
@@ -36,12 +38,13 @@ class Stream:
         self._wake: asyncio.Future[None] | None = None
         self._limit = limit
         self._send = send
+        self._behind = True  # until the writer has caught up
 
     def push(self, message: bytes) -> None:
         """Send a message after those that wait. Ends the stream where too many do (SLOW_WATCHER)."""
         if self.ended.done():
             return
-        if self._send is not None:
+        if self._send is not None and not self._behind:
             self._send(message)
             return
         if len(self._queue) >= self._limit:
@@ -71,6 +74,7 @@ class Stream:
         while True:
             while queue:
                 await write(queue.popleft())
+            self._behind = False
             if self.ended.done():
                 return
             self._wake = loop.create_future()
