@@ -35,8 +35,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whole rooms first: they are the longest, and the end of a run would wait for the last of them."""
+    """Whole rooms first: they are the longest, and the end of a run would wait for the last of them.
+
+    What uses the clients' room stays in one process, so that there is one.
+    """
     items.sort(key=lambda item: "/system/" not in item.nodeid)
+    for item in items:
+        if "live" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("live"))
 
 
 @pytest.fixture(scope="session")

@@ -1,17 +1,15 @@
-"""A real room for clients: embedded servers of the test run, the services as processes. One a test run."""
+"""A real room for clients: embedded servers, the services as processes. One a test run."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-import asyncpg
 import pytest
 import pytest_asyncio
 
 from relance.api.common.v1.game_pb2 import Timers
 from relance.client import Operator, Room, connect
-from relance.room.embedded import Nats, Postgres
 from relance.room.folder import OPERATOR_ROLES
 from relance.room.room import Room as Supervisor
 from relance.room.room import RoomOptions
@@ -38,14 +36,13 @@ class Live:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def live(postgres: Postgres, nats_server: Nats, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Live]:
-    """The room; tests that use it run in the loop of the session, and open tables of their own."""
-    admin = await asyncpg.connect(postgres.url)
-    await admin.execute('DROP DATABASE IF EXISTS "client_room" WITH (FORCE)')
-    await admin.execute('CREATE DATABASE "client_room"')
-    url = postgres.url.rsplit("/", 1)[0] + "/client_room"
+async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Live]:
+    """The room; tests that use it run in the loop of the session, and open tables of their own.
+
+    It has servers of its own: other tests change the passwords of roles, wipe streams and restart what they use.
+    """
     folder = tmp_path_factory.mktemp("room")
-    supervisor = Supervisor(RoomOptions(folder, database_url=url, nats_url=nats_server.url), lambda sentence: None)
+    supervisor = Supervisor(RoomOptions(folder), lambda sentence: None)
     await supervisor.start()
     try:
         token = supervisor.folder.operator_token("test", OPERATOR_ROLES, 3600)
@@ -53,5 +50,3 @@ async def live(postgres: Postgres, nats_server: Nats, tmp_path_factory: pytest.T
             yield Live(supervisor, supervisor.address("lobby"), client.operator(token), client)
     finally:
         await supervisor.stop(drain=False)
-        await admin.execute('DROP DATABASE "client_room" WITH (FORCE)')
-        await admin.close()
