@@ -35,6 +35,7 @@ import click
 
 from relance.ops.books import Books, Figures, Finding, Written, of_archived, without_log
 from relance.ops.chips import STEPS
+from relance.ops.errors import NoAnswer
 from relance.ops.source import known
 from relance.ops.words import counted
 
@@ -274,8 +275,11 @@ async def _written(connection: Connection, account: int, names: Mapping[int, str
 
 
 def run_audit(url: str, *, as_json: bool = False) -> int:
-    """Audit and print; the exit code: 0, or 1 on a finding."""
-    report = asyncio.run(audit(url))
+    """Audit and print; the exit code: 0, or 1 on a finding. Raises NoAnswer."""
+    try:
+        report = asyncio.run(audit(url))
+    except (OSError, TimeoutError, asyncpg.PostgresError) as error:
+        raise NoAnswer(f"the database does not answer: {error or type(error).__name__}") from error
     if as_json:
         click.echo(report.to_json())
     else:
