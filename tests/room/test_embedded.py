@@ -28,7 +28,9 @@ async def query(server: Postgres, text: str) -> object:
         await connection.close()
 
 
-async def test_postgres_keeps_its_data_over_a_restart_and_over_a_kill(tmp_path: Path) -> None:
+async def test_postgres_keeps_its_data_over_a_restart_and_over_a_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = Postgres(tmp_path / "pg")
     server.start()
     try:
@@ -40,6 +42,8 @@ async def test_postgres_keeps_its_data_over_a_restart_and_over_a_kill(tmp_path: 
         server.start()
         assert await query(server, "SELECT sum(n) FROM kept") == 3
         assert await query(server, "SHOW fsync") == "on"
+        monkeypatch.setattr(embedded, "START_TIMEOUT", 0.0)
+        assert server.ready(), "however long ago it was started"
     finally:
         server.stop(fast=False)
     assert leftover(tmp_path / "pg" / "pid") is None
@@ -121,11 +125,13 @@ def test_an_ordinary_user_runs_both_servers(tmp_path: Path) -> None:
         subprocess.run(["rm", "-rf", str(home)], check=True)
 
 
-def test_nats_comes_back_on_its_port(tmp_path: Path) -> None:
+def test_nats_comes_back_on_its_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = Nats(tmp_path)
     server.start()
     server.kill()
     server.start()
+    monkeypatch.setattr(embedded, "START_TIMEOUT", 0.0)
+    assert server.ready(), "however long ago it was started"
     server.stop()
     assert leftover(tmp_path / "pid") is None
 
