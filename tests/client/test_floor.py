@@ -52,6 +52,17 @@ async def test_C4_what_the_floor_does_is_seen_at_the_table_with_its_reason(live:
 async def test_places_in_line_are_joined_listed_and_given_up(live: Live) -> None:
     table = await live.open_table(seats=2, blinds=(40, 80))  # stakes of its own: no other table's seat is offered
     async with two_seated(live, table), player(live) as room, player(live) as other:
+
+        async def listed() -> bool:
+            """Whether the lobby knows the table yet."""
+            try:
+                await room.listed(table)
+            except RelanceError as refused:
+                assert refused.reason == "TABLE_NOT_FOUND"
+                return False
+            return True
+
+        await eventually(listed)
         first = await room.waitlist.join(table)
         assert (await room.waitlist.join(table)).name == first.name
         second = await other.waitlist.join(table)
