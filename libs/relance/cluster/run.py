@@ -14,7 +14,6 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from relance.api.table.v1 import table_pb2
 from relance.cluster.clients import Clients, Complaints
 from relance.cluster.cluster import Cluster
 from relance.cluster.document import ManifestError
@@ -23,19 +22,16 @@ from relance.cluster.record import Hand, Record, not_refunded
 from relance.cluster.render import SECRETS, prepared, render
 from relance.cluster.scenarios import PATIENCE, SCENARIOS, Scenario, Stage
 from relance.ops.audit import audit
-from relance.poker.games import GAMES as RULES
-from relance.poker.games import Forced
-from relance.poker.houses import load
 from relance.room.credentials import Servers, make
 from relance.room.demo import open_tables
-from relance.room.drill import BETWEEN_HANDS_MS, EUR, GAMES
+from relance.room.drill import busy_tables
 from relance.room.folder import OPERATOR_ROLES, DataFolder
 from relance.room.hands import VoidedHand
 from relance.room.services import AUDIT_ROLE
 
 Say = Callable[[str], None]
 
-PLAYERS_A_TABLE = 5
+LEAST_TABLES = 3
 HANDS_BEFORE, HANDS_AFTER = 30, 20
 SERVERS = Servers("postgresql://relance@relance-postgres:5432/relance", "nats://relance-nats:4222")
 
@@ -188,7 +184,7 @@ class _Run:
     async def _open_tables(self) -> None:
         """Open tables at the clients' address, each by a call of its own: a Service spreads connections."""
         address = self._room.client_address("table")
-        for request in _tables(self._options.bots):
+        for request in busy_tables("cluster", self._options.bots, least=LEAST_TABLES, bring_in=False):
             await open_tables(self._secrets, address, [request])
         await self._record.follow()
 
@@ -223,19 +219,3 @@ def _table(rows: Sequence[Row]) -> Table:
         figures = (f"{row.seconds:.0f}", row.hands, len(row.voided), len(row.expected), taken, row.complaints.count)
         table.add_row(row.scenario.title, *map(str, figures), row.audit)
     return table
-
-
-def _tables(bots: int) -> list[table_pb2.OpenTableRequest]:
-    """Requests for tables for euros of games with blinds, never quite full, with hardly a pause between hands."""
-    games = [each for each in GAMES if RULES[each[2]].forced is not Forced.BRING_IN]
-    requests = []
-    for number in range(max(3, -(-bots // PLAYERS_A_TABLE))):
-        house, limit, game = games[number % len(games)]
-        request = table_pb2.OpenTableRequest(request_id=f"cluster-{number}", house=house, game=game, limit=limit)
-        request.currency = EUR
-        request.display_name = f"Cluster {number + 1}"
-        request.seats = min(6, load(house).games[game].seats)
-        request.timers.between_hands_ms = BETWEEN_HANDS_MS
-        request.stakes.blinds.extend((50, 100))
-        requests.append(request)
-    return requests

@@ -11,6 +11,7 @@ from typing import Final
 
 from relance.api.table.v1 import table_pb2
 from relance.poker.games import Game, Street
+from relance.poker.rake import MOST_PLAYERS
 from relance.poker.terms import Terms
 
 ACTIVE: Final = 0
@@ -34,10 +35,6 @@ DRAW: Final = table_pb2.PROMPT_KIND_DRAW
 SPLIT: Final = table_pb2.PROMPT_KIND_SPLIT
 POST: Final = table_pb2.PROMPT_KIND_POST
 SHOW: Final = table_pb2.PROMPT_KIND_SHOW
-
-
-_MOST: Final = 10
-"""Players at a table."""
 
 
 @dataclass
@@ -196,7 +193,7 @@ class Hand:
 
 
 _ROUND: Final[list[list[list[int]]]] = [
-    [[*range(at + 1, size), *range(at + 1)] for at in range(size)] for size in range(_MOST + 1)
+    [[*range(at + 1, size), *range(at + 1)] for at in range(size)] for size in range(MOST_PLAYERS + 1)
 ]
 """By how many players there are and a position: the positions clockwise from the next one round to it."""
 _DEFAULTS: Final = {field.name: field.default for field in fields(Hand) if field.default is not MISSING}

@@ -17,6 +17,7 @@ from relance.poker.evolve_hand import spoke
 from relance.poker.flow import return_uncalled, run
 from relance.poker.hand import ACTIVE, BET, DRAW, FOLDED, NOBODY, POST, SHOW, SPLIT, Hand
 from relance.poker.limits import NO_RAISE, raise_bounds
+from relance.poker.rake import MOST_PLAYERS
 from relance.poker.rejected import Rejected
 from relance.poker.settle import show_hand
 from relance.poker.showdown import compare
@@ -125,7 +126,7 @@ def _another_bets(hand: Hand, at: int, name: str) -> bool:
     return waits and others > 1
 
 
-_SEATS: Final = range(11)
+_SEATS: Final = range(MOST_PLAYERS + 1)
 _CHECKED: Final = [pb.TableEvent(checked=pb.Checked(seat=seat)).SerializeToString() for seat in _SEATS]
 _PAT: Final = [pb.TableEvent(cards_discarded=pb.CardsDiscarded(seat=seat)).SerializeToString() for seat in _SEATS]
 """By seat: what follows the head of an event that says no more."""

@@ -18,13 +18,9 @@ from pathlib import Path
 import asyncpg
 from rich.console import Console
 
-from relance.api.table.v1 import table_pb2
 from relance.ops.audit import Report, audit
-from relance.poker.games import GAMES as RULES
-from relance.poker.games import Forced
-from relance.poker.houses import load
 from relance.room.demo import open_tables
-from relance.room.drill import BETWEEN_HANDS_MS, EUR, GAMES
+from relance.room.drill import busy_tables
 from relance.room.play import BotPlan, play_command
 from relance.room.ports import free_port
 from relance.room.processes import RoomError
@@ -40,7 +36,6 @@ PAUSES = (0.5, 4.0)
 STOPS = (0.2 * LEASE_SECONDS, 2.5 * LEASE_SECONDS)
 """Seconds that a process stands still: some longer than the lease of a table."""
 PATIENCE = 120.0
-TABLES, PLAYERS_A_TABLE = 4, 5
 AUDIT_EVERY = 5
 DATABASE_AWAY = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
 
@@ -77,7 +72,7 @@ class _Chaos:
     async def run(self) -> bool:
         room, options = self._room, self._options
         self._add_second()
-        await open_tables(room.folder, room.address("table"), _tables(options))
+        await open_tables(room.folder, room.address("table"), busy_tables("chaos", options.bots, bring_in=False))
         plan = BotPlan(options.bots, "instant", options.seed)
         room.add("bots", play_command(plan, room.address("lobby"), room.folder.path))
         await self._hands_after(0)
@@ -167,19 +162,3 @@ class _Chaos:
             return None
         finally:
             await owner.close(timeout=5)
-
-
-def _tables(options: ChaosOptions) -> list[table_pb2.OpenTableRequest]:
-    """Requests for tables for euros, of the drill's games with blinds, with hardly a pause between hands."""
-    games = [each for each in GAMES if RULES[each[2]].forced is not Forced.BRING_IN]
-    requests = []
-    for number in range(max(TABLES, -(-options.bots // PLAYERS_A_TABLE))):
-        house, limit, game = games[number % len(games)]
-        request = table_pb2.OpenTableRequest(request_id=f"chaos-{number}", house=house, game=game, limit=limit)
-        request.currency = EUR
-        request.display_name = f"Chaos {number + 1}"
-        request.seats = min(6, load(house).games[game].seats)
-        request.timers.between_hands_ms = BETWEEN_HANDS_MS
-        request.stakes.blinds.extend((50, 100))
-        requests.append(request)
-    return requests

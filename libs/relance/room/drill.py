@@ -40,6 +40,7 @@ PLAYERS_A_TABLE = 5
 # How long a step may take before the drill says that it failed.
 PATIENCE = 60.0
 LOOK_SECONDS = 0.05
+LEAST_TABLES = 4
 BETWEEN_HANDS_MS = 100
 AWAY = (
     grpc.StatusCode.UNAVAILABLE,
@@ -102,7 +103,7 @@ class _Drill:
 
     async def run(self) -> bool:
         room, options = self._room, self._options
-        names = await open_tables(room.folder, room.address("table"), _tables(options))
+        names = await open_tables(room.folder, room.address("table"), busy_tables("drill", options.bots))
         self._follower = Follower(room.folder, room.address("table"), names)
         self._statements = Statements(room.folder, room.address("wallet"))
         await self._follower.follow()
@@ -251,14 +252,19 @@ class _Drill:
             await asyncio.sleep(LOOK_SECONDS)
 
 
-def _tables(options: DrillOptions) -> list[table_pb2.OpenTableRequest]:
-    """Requests for tables of all games for euros, never quite full, with hardly a pause between hands."""
-    count = max(4, -(-options.bots // PLAYERS_A_TABLE))
+def busy_tables(
+    name: str, bots: int, *, least: int = LEAST_TABLES, bring_in: bool = True
+) -> list[table_pb2.OpenTableRequest]:
+    """Requests for tables for euros, never quite full, with hardly a pause between hands: of all games, or of those
+    without a bring-in.
+    """
+    games = [each for each in GAMES if bring_in or RULES[each[2]].forced is not Forced.BRING_IN]
+    count = max(least, -(-bots // PLAYERS_A_TABLE))
     requests = []
-    for number, (house, limit, game) in zip(range(1, count + 1), cycle(GAMES), strict=False):
-        request = table_pb2.OpenTableRequest(request_id=f"drill-{number}", house=house, game=game, limit=limit)
+    for number, (house, limit, game) in zip(range(1, count + 1), cycle(games), strict=False):
+        request = table_pb2.OpenTableRequest(request_id=f"{name}-{number}", house=house, game=game, limit=limit)
         request.currency = EUR
-        request.display_name = f"Drill {number}"
+        request.display_name = f"{name.capitalize()} {number}"
         request.seats = min(6, load(house).games[game].seats)
         request.timers.between_hands_ms = BETWEEN_HANDS_MS
         if RULES[game].forced is Forced.BRING_IN:
